@@ -1,4 +1,4 @@
-"""A cache of data on a system: what a platform that has one can be asked. One that has none knows nothing of this."""
+"""A cache of data on a system: the protocols of platforms that have one."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ MOST_REMEMBERED = 10_000
 
 
 class EntryPhase(StrEnum):
-    """Where an entry is."""
+    """The state of a cache entry."""
 
     THERE = "there"
-    BUSY = "busy"  # someone brings it
-    CAME = "came"  # a program of the system's own has brought it, and it is to be checked and published
+    BUSY = "busy"  # someone is transferring it
+    CAME = "came"  # a program of the system has transferred it; it must be checked and published
     FAILED = "failed"  # the system could not fetch it
     IDLE = "idle"
 
 
 @dataclass(frozen=True, slots=True)
 class EntryState:
-    """What is known of an entry."""
+    """What is known of a cache entry."""
 
     phase: EntryPhase
     done: int = 0  # bytes
@@ -48,46 +48,49 @@ class HostAway(NoWay):
     """The system can't reach the host that has it; from another host it might."""
 
     def __init__(self, why: str, host: str) -> None:
-        """Say why, and which host that is."""
+        """Set the reason and the host that the system can't reach."""
         super().__init__(why)
         self.host = host
 
 
 @dataclass(frozen=True, slots=True)
 class CachePlacement:
-    """Content of the cache, and where a session sees it."""
+    """Cached content, and where a session sees it."""
 
-    entry: str  # empty: it is no entry, but what another session left
+    entry: str  # empty: it isn't a cache entry, but another session's result
     target: str  # below the session's directory
     is_writable: bool = False
 
 
 class DataCache(Protocol):
-    """The cache of one system. A session is named by its key; what it needs is never removed."""
+    """The cache of one system. Sessions are named by their keys; entries that a session needs are never removed."""
 
     @property
     def is_here(self) -> bool:
-        """Whether it is on the machine that the service runs on, so that nothing is gained by it for files of that."""
+        """Whether the cache is on the service's own machine, where caching that machine's files gains nothing."""
         ...
 
     async def want(self, entry: str, user: str, label: str = "") -> EntryState:
-        """Note that a session needs an entry, which people call so; where it is."""
+        """Record that a session needs an entry, with a label for people, and return the entry's state."""
         ...
 
     async def look(self, entry: str) -> EntryState:
-        """Where it is now."""
+        """Return an entry's current state."""
         ...
 
     async def list_there(self, entries: Collection[str]) -> Collection[str]:
-        """Those of some entries that are there; asked of a system once for all of them, and not again for a while."""
+        """Return which entries are in the cache.
+
+        The system is asked once for all of them, and the answer is kept a while.
+        """
         ...
 
     async def make_room(self, size: int) -> None:
-        """Remove what has not been needed for the longest time, until so many bytes more are within the quota."""
+        """Remove the least recently needed entries until this many more bytes fit in the quota."""
         ...
 
     async def fetch(self, entry: str, files: LinkedFiles, *, public_only: bool, largest: int) -> None:
-        """Have the system begin to fetch it; NoWay if it may not, can't, or could not lately."""
+        """Have the system start to fetch an entry; raise NoWay if it may not, can't, or recently failed to."""
         ...
 
     def note_no_way(self, host: str, why: str) -> None:
@@ -95,86 +98,96 @@ class DataCache(Protocol):
         ...
 
     async def claim(self, entry: str) -> Mapping[str, int] | None:
-        """Be the one who brings it: the sizes of the files that have come so far; None: somebody else does."""
+        """Claim the transfer of an entry and return the sizes of the files so far; None if somebody else has claimed
+        it."""
         ...
 
     async def measure(self, entry: str) -> Mapping[str, int]:
-        """The sizes of the files that have come so far."""
+        """Return the sizes of an entry's files that have arrived so far."""
         ...
 
     async def write(self, entry: str, path: str, offset: int, pieces: AsyncIterator[bytes]) -> None:
-        """Write one file of it from a byte on; an entry that is one file has the path ''."""
+        """Write one file of an entry from an offset; an entry that is a single file has the path ''."""
         ...
 
     async def unpack(self, entry: str, archive: AsyncIterator[bytes]) -> None:
-        """Write many small files of it, which come as a tar archive."""
+        """Write many small files of an entry from a tar archive."""
         ...
 
     async def publish(self, entry: str, files: LinkedFiles) -> None:
-        """It is whole: let it be used; PlatformRefused says what differs from what was expected."""
+        """Check a complete entry and make it available; raise PlatformRefused if it differs from what was expected."""
         ...
 
     async def give_up(self, entry: str, *, drop: bool = False) -> None:
-        """Let others bring it; `drop`: without what has come, which is in the way."""
+        """Release the claim on an entry, so that others can transfer it.
+
+        `drop` also deletes the part received so far.
+        """
         ...
 
     async def place(self, user: str, placements: Sequence[CachePlacement]) -> None:
-        """Put entries where a session, which is not submitted yet, will see them."""
+        """Make entries visible in the directory of a session that isn't submitted yet."""
         ...
 
     async def take(self, user: str, session: str, files: Sequence[tuple[str, str]], placement: CachePlacement) -> None:
-        """Put what another session left where this one will see it; its paths there, and below the placement."""
+        """Make another session's results visible to this one.
+
+        `files` pairs their paths there with paths in the placement.
+        """
         ...
 
     def find_content(self, entry: str) -> str:
-        """The path of an entry's content on the system."""
+        """Return the path of an entry's content on the system."""
         ...
 
     async def leave(self, user: str) -> Sequence[str]:
-        """A session that was not submitted needs nothing any more: what is fetched for it alone stops.
+        """Release the entries of a session that wasn't submitted, and stop fetching those that only it needed.
 
-        What was noted of transfers that nobody needs now, and that others carry out.
+        Return the notes on external transfers that nobody needs now.
         """
         ...
 
 
 @runtime_checkable
 class RunsTools(DataCache, Protocol):
-    """A cache on a system that has programs of its own for bringing data."""
+    """A cache on a system that has its own data transfer programs."""
 
     async def fetch_by(self, entry: str, plan: ToolPlan, *, largest: int) -> None:
-        """Have one of them begin to bring it; NoWay if it may not, can't, or could not lately."""
+        """Have one of the system's programs start to fetch an entry.
+
+        Raise NoWay if it may not, can't, or recently failed to.
+        """
         ...
 
 
 @runtime_checkable
 class TakesTransfers(Protocol):
-    """A cache that a service of transfers reaches, so that data gets there past this machine and past the login."""
+    """A cache that a transfer service such as Globus can write to, bypassing this machine and the login."""
 
     def find_collection(self, entry: str, *, is_folder: bool) -> str:
-        """The address by which what comes of an entry is written; NoWay if there is none."""
+        """Return the address to which a transfer service writes an entry; raise NoWay if there is none."""
         ...
 
     async def accept_moved(self, entry: str, *, is_folder: bool) -> None:
-        """All of it was written by that address."""
+        """Take over an entry that the transfer service has written completely."""
         ...
 
     async def read_note(self, entry: str) -> str:
-        """What was noted of the transfer that brings an entry; empty: nothing."""
+        """Return the note on the transfer of an entry; empty if there is none."""
         ...
 
     async def write_note(self, entry: str, text: str) -> None:
-        """Note it, on one line; empty: there is none any more."""
+        """Write a one-line note on the transfer of an entry; an empty text removes it."""
         ...
 
     async def beat(self, entry: str) -> None:
-        """Whoever claimed it is still there."""
+        """Send a heartbeat for a claimed entry."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class FilePut:
-    """A file that a session left, and where a system puts it."""
+    """A result file, and the address to which a system uploads it."""
 
     path: str  # below the session's working directory
     size: int
@@ -184,148 +197,155 @@ class FilePut:
 
 @runtime_checkable
 class SendsFiles(Protocol):
-    """A platform that sends what its sessions left by itself, so that it need not pass this machine."""
+    """A platform that uploads its sessions' results directly, without passing through this machine."""
 
     async def send_files(self, key: str, puts: Sequence[FilePut], *, public_only: bool) -> None:
-        """Put each to its address, whole; NoWay if it may not, can't, or could not: then it is sent from here."""
+        """Upload each file completely.
+
+        Raise NoWay if it may not, can't or fails to: the files are then sent from here.
+        """
         ...
 
 
 @runtime_checkable
 class LiesInCollection(Protocol):
-    """A platform whose sessions' files a service of transfers reads, so that results need not pass this machine."""
+    """A platform whose session files a transfer service can read, so that results bypass this machine."""
 
     async def find_in_collection(self, key: str, path: str) -> str:
-        """The address by which that reads a file that a session left; NoWay if there is none."""
+        """Return the address by which a transfer service reads a result; raise NoWay if there is none."""
         ...
 
 
 @runtime_checkable
 class UnpacksArchives(DataCache, Protocol):
-    """A cache that unpacks what it has, where it is."""
+    """A cache that can unpack its archives in place."""
 
     async def unpack_archive(self, entry: str, target: str) -> None:
-        """Unpack one entry as what comes of another; PlatformRefused says why not, NoWay that nothing there can."""
+        """Unpack one entry as the content of another; raise PlatformRefused if it fails, NoWay if no tool there can."""
         ...
 
 
 @runtime_checkable
 class CopiesOwn(DataCache, Protocol):
-    """A cache that takes what lies on its own system."""
+    """A cache that can copy files of its own system."""
 
     async def copy_own(self, entry: str, path: str, *, is_folder: bool) -> None:
-        """Copy a file or a folder of the system as what comes of an entry; links are what they lead to."""
+        """Copy a file or folder of the system as the content of an entry; links are followed."""
         ...
 
 
 @runtime_checkable
 class CachesData(Protocol):
-    """A platform that has a cache of data."""
+    """A platform that has a data cache."""
 
-    cache: int  # bytes that are kept there for later sessions; 0: no limit
+    cache: int  # the cache's quota in bytes; 0: no limit
 
     async def open_cache(self) -> DataCache:
-        """It."""
+        """Open the platform's data cache."""
         ...
 
 
 @runtime_checkable
 class FetchesImages(Protocol):
-    """A platform whose sessions fetch images by themselves, and which can have one before their time begins."""
+    """A platform that can pull an image before a session's time begins, which the session would otherwise do itself."""
 
     async def find_images(self, images: Mapping[str, str]) -> Collection[str]:
-        """Those of these images of registries (`docker://…`, with what caches call each, if known) that are there."""
+        """Return which of these registry images (`docker://…` → its name in caches, if known) are already there."""
         ...
 
     async def fetch_image(self, location: str, tool: str, target: Path, user: str) -> bool:
-        """Have one for a session, in the store of the tool or as the file `target`; else the session tries.
+        """Pull an image for a session, into the tool's store or as the file `target`, and return whether it is there.
 
-        Whether it is there.
+        If not, the session tries itself.
         """
         ...
 
 
 @runtime_checkable
 class SendsArchives(Protocol):
-    """A platform to which images go from this machine, as archives, which are kept here once for all its sessions."""
+    """A platform to which images are sent as archives; this machine keeps each archive once for all its sessions."""
 
     async def open_archives(self) -> DataCache:
-        """Where they are kept."""
+        """Open the cache of these archives."""
         ...
 
 
 @runtime_checkable
 class ExpectsImages(Protocol):
-    """A platform whose nodes are on other systems, to whose own caches images are brought."""
+    """A platform whose nodes are on other systems, each with its own cache of images."""
 
     async def expect_image(self, location: str, entry: str, user: str) -> str:
-        """Have a session run only where an image of a registry is in the cache, as this entry; its path there."""
+        """Restrict a session to systems that have a registry's image cached as this entry, and return its path
+        there."""
         ...
 
 
 @runtime_checkable
 class UnpacksFiles(Protocol):
-    """A platform that unpacks image files which lie there already, before a session's time."""
+    """A platform that unpacks image files of its own system before a session's time begins."""
 
     async def unpack_file(self, path: str, tool: str, user: str) -> Mapping[str, str]:
-        """Have one unpacked, once for all; the names in a session's directory that it is found by, and what they lead
-        to: none, if the session has to do it."""
+        """Unpack an image file once for all sessions; return link names in a session's directory → their targets.
+
+        The result is empty if the session must unpack it itself.
+        """
         ...
 
 
 @runtime_checkable
 class MakesImages(Protocol):
-    """A platform that makes what its container tools run of archives of this machine, before a session's time."""
+    """A platform that converts image archives of this machine for its container tools before a session's time
+    begins."""
 
     async def find_made(self, archives: Mapping[str, ArchiveReader]) -> Collection[str]:
-        """Those of which that is there already, by what they are called here."""
+        """Return the names of the archives that have already been converted."""
         ...
 
 
-# Of each platform every request asks these. They look at its class: a protocol looks at its members, one by one, which
-# takes ten times as long.
+# Every request asks these questions of each platform. They look at the class, because isinstance on a protocol checks
+# each member and takes ten times as long.
 
 
 def has_cache(platform: object) -> bool:
-    """Whether it is a platform that `CachesData`."""
+    """Whether this is a platform that `CachesData`."""
     return hasattr(type(platform), CachesData.open_cache.__name__)
 
 
 def can_fetch_images(platform: object) -> bool:
-    """Whether it is a platform that `FetchesImages`."""
+    """Whether this is a platform that `FetchesImages`."""
     return hasattr(type(platform), FetchesImages.find_images.__name__)
 
 
 def can_make_images(platform: object) -> bool:
-    """Whether it is a platform that `MakesImages`."""
+    """Whether this is a platform that `MakesImages`."""
     return hasattr(type(platform), MakesImages.find_made.__name__)
 
 
 @dataclass
 class EntryMemory:
-    """What was seen of entries a short while ago, so that a system isn't asked by everyone who asks for offers."""
+    """Recent knowledge of which entries exist, so that not every request for offers asks the system."""
 
     seconds: float = 30.0
-    _seen: dict[str, tuple[float, bool]] = field(default_factory=dict)  # entries → when, and whether it was there
+    _seen: dict[str, tuple[float, bool]] = field(default_factory=dict)  # entry → when checked, and whether it was there
 
     def note(self, entry: str, is_there: bool, now: float) -> None:
-        """It was looked for just now."""
+        """Remember whether an entry is there."""
         if len(self._seen) >= MOST_REMEMBERED:
             self._seen.clear()
         self._seen[entry] = now, is_there
 
     def recall(self, entry: str, now: float) -> bool | None:
-        """Whether it was there; None: nobody has looked lately."""
+        """Return whether an entry was there; None if nobody has looked recently."""
         when, is_there = self._seen.get(entry, (0.0, False))
         return is_there if when and now - when < self.seconds else None
 
     def forget(self) -> None:
-        """Something was removed."""
+        """Forget everything, because something was removed."""
         self._seen.clear()
 
 
 def describe_plan(files: LinkedFiles, *, public_only: bool, largest: int, rate: int) -> dict[str, object]:
-    """What a system is told to fetch; it holds secrets."""
+    """Describe for the system what to fetch, as JSON values; the result contains secrets."""
     return {
         "folder": files.is_folder,
         "total": files.size or 0,

@@ -24,10 +24,10 @@ from sublet.platforms.reserving import Reserves
 from sublet.platforms.trials import WritesTrials
 
 AT_ONCE = 4
-TICK = 0.05  # seconds between two words of a job that prints
-FOREVER = "3600"  # seconds for which a job sleeps that is stopped, however long that takes
-TIMES = (4, 8, 16, 32)  # seconds of a job whose time is extended: more where the word for it takes long
-LONGER = timedelta(seconds=90)  # from when it is said, and more than any of these jobs takes
+TICK = 0.05  # seconds between two lines of a job that prints
+FOREVER = "3600"  # seconds that a job sleeps which will be stopped, however long that takes
+TIMES = (4, 8, 16, 32)  # seconds of a job that is extended: the later ones are for platforms where an extension is slow
+LONGER = timedelta(seconds=90)  # from the moment of the extension, and longer than any of these jobs takes
 
 
 @dataclass(frozen=True)
@@ -104,10 +104,10 @@ async def the_time_can_be_extended(trial: ConformanceTrial) -> None:
         job = await trial.submit("sh", "-c", f"sleep {longer}; exit 0", seconds=seconds, takes=f"{longer}s")
         await trial.platform.extend(job, datetime.now(UTC) + LONGER)
         if (await trial.wait_for_start(job)).state is State.RUNNING:
-            await trial.platform.extend(job, datetime.now(UTC) + LONGER)  # it may have waited until that was over, too
+            await trial.platform.extend(job, datetime.now(UTC) + LONGER)  # the first one may have ended in the queue
         state = await trial.wait_for_end(job)
         if state.end and state.end.kind is not EndKind.TIMEOUT:
-            break  # else the word may have come too late
+            break  # after a timeout, the extension may just have come too late
     _same("its end", state.end and (state.end.kind, state.end.code), (EndKind.EXITED, 0))
 
 
@@ -172,7 +172,7 @@ async def a_missing_program_is_told(trial: ConformanceTrial) -> None:
 
 async def cancel_stops_grandchildren(trial: ConformanceTrial) -> None:
     """A cancel stops every process of a job, also those that left its group and session."""
-    words = f"sleep {10**6 + randbelow(10**6)}"  # its number alone is another process's elsewhere, as in another pod
+    words = f"sleep {10**6 + randbelow(10**6)}"  # a pid alone may be another process's elsewhere, e.g. in another pod
     script = f"(setsid sh -c '{words} & echo $!; wait' &) ; sleep {FOREVER}"
     job = await trial.submit("sh", "-c", script)
     key = trial.keys[-1]
@@ -286,9 +286,9 @@ RESERVING: tuple[Rule, ...] = (a_reservation_is_listed_until_it_is_given_up,)
 
 
 def rules_for(platform: Platform) -> tuple[Rule, ...]:
-    """The rules that this platform can be held to: one that only plays has no processes, nor has a kernel.
+    """Return the rules that apply to this platform.
 
-    A broker runs no jobs of this service's making.
+    A simulated platform has no processes, a notebook kernel fewer rules, and a broker runs no jobs of this service.
     """
     if isinstance(platform, PassesOn):
         return BROKERS
@@ -299,7 +299,7 @@ def rules_for(platform: Platform) -> tuple[Rule, ...]:
 
 
 async def try_rule(platform: Platform, rule: Rule, patience: float = PATIENCE) -> RuleFinding:
-    """Try one rule, and clean up."""
+    """Try one rule, clean up, and return whether it holds."""
     words = (rule.__doc__ or "").strip()
     trial = ConformanceTrial(platform, patience)
     try:
@@ -313,7 +313,7 @@ async def try_rule(platform: Platform, rule: Rule, patience: float = PATIENCE) -
 
 
 async def check_platform(platform: Platform, patience: float = PATIENCE) -> Sequence[RuleFinding]:
-    """Try every rule on a live platform, a few at a time; on one with much to do, with more patience."""
+    """Try every rule on a live platform, a few at a time; give a busy platform more patience."""
     turns = asyncio.Semaphore(AT_ONCE)
 
     async def in_turn(rule: Rule) -> RuleFinding:

@@ -18,7 +18,7 @@ NO_COMMAND = 127
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """How the failures on one platform are told; `away` are a scheduler's words that it can't answer for now."""
+    """Explains the failures on one platform; `away` matches messages of a scheduler that is temporarily unavailable."""
 
     platform: str
     scheduler: str  # its name for people

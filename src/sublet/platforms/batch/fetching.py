@@ -1,16 +1,16 @@
-"""The cache of data on a system behind SSH: below `kept/`, beside the files that many sessions share (kept.py).
+"""The data cache on a system behind SSH: below `kept/`, beside the files that many sessions share (kept.py).
 
-    kept/NAME/content    a file, or a directory of files, read-only, once it is whole
-    kept/NAME/size, seal how many bytes it has; when it was published
-    kept/NAME/users/     as in keep.sh, by which an entry is protected
-    kept/NAME/part…      what has come so far
-    kept/NAME/transfer   which transfer brings it, if a service of others does (data/tasks.py)
-    kept/NAME/came       all of it is in part…, brought by a program of the system's own, and waits to be published
-    kept/NAME/claim/     who brings it, with a sign of life (`beat`); without one for a while, another goes on
+    kept/NAME/content    a file, or a directory of files, read-only, once it is complete
+    kept/NAME/size, seal its size in bytes; when it was published
+    kept/NAME/users/     as in keep.sh: the sessions for which the entry is protected
+    kept/NAME/part…      what has been transferred so far
+    kept/NAME/transfer   which transfer brings it, if an external transfer service does (data/tasks.py)
+    kept/NAME/came       the system's own program has transferred all of it to part…, and it must be published
+    kept/NAME/claim/     who transfers it, with a heartbeat (`beat`); if that stops, another process takes over
 
-The system fetches by itself with `far/fetcher.py` or with a program of its own (`shell/tool.sh`), which outlive the
-connection; or what is read elsewhere is streamed to it. A session gets a hard link, and its own copy of what it may
-change, so that removing an entry takes nothing from it.
+The system fetches by itself with `far/fetcher.py` or with its own program (`shell/tool.sh`), which outlive the
+connection; other data is streamed to it. A session gets a hard link, or its own copy of data that it may change, so
+that removing an entry takes nothing from the session.
 """
 
 from __future__ import annotations
@@ -52,21 +52,21 @@ from sublet.platforms.claims import ServiceProcess
 from sublet.reach.port import Command, Outcome, Reach, as_is
 from sublet.reach.pouring import pour
 
-NO_PYTHON = 69  # the exit code of a script that found none
-NOT_WHOLE = 65  # the exit code of scripts that found something else than was expected
-COPYING = 3600  # seconds that a system has to copy or check what is large
-ALONE = "part.file.sublet-part"  # what has come of an entry that is one file
-MOVED = "moved"  # what a service of transfers writes, until it is whole
+NO_PYTHON = 69  # exit code of a script that found no Python
+NOT_WHOLE = 65  # exit code of scripts that found unexpected content
+COPYING = 3600  # seconds to copy or check large data
+ALONE = "part.file.sublet-part"  # what has been transferred of a single-file entry
+MOVED = "moved"  # what a transfer service writes, until it is complete
 FAR = "sublet.platforms.batch.far"
 TRAVELS = ("sources.py", "fetcher.py")
-PLUGIN = (*TRAVELS, "asked.py", "plugin.py")  # brings what jobs name by addresses
+PLUGIN = (*TRAVELS, "asked.py", "plugin.py")  # serves the addresses that jobs name
 NEAR_PLUGIN = ("asked.py", "near_plugin.py")  # the same for nodes behind a spool
 BEGINS = '\nif __name__ == "__main__":'
 
 
 @dataclass
 class FarCache:
-    """The cache on one system."""
+    """The data cache on one system."""
 
     failures: Failures
     reach: Reach
@@ -74,17 +74,17 @@ class FarCache:
     owner: str
     kept: KeptFiles
     quota: int  # bytes; 0: none
-    rate: int  # bytes a second that may come to the system, or leave it; 0: any number
+    rate: int  # limit in bytes a second, each for transfers to and from the system; 0: none
     why_not: str = ""  # why the system may not fetch by itself
-    host: str = ""  # the host that fetches, if it is another than the login host
-    collection: str = ""  # the system's own collection of Globus
-    collection_root: str = "/"  # the directory that it shows
+    host: str = ""  # the host that fetches, if it isn't the login host
+    collection: str = ""  # the system's own Globus collection
+    collection_root: str = "/"  # the directory that the collection exposes
     memory: EntryMemory = field(default_factory=EntryMemory)
     is_here: bool = False
     no_way: dict[str, tuple[float, str]] = field(default_factory=dict)  # hosts → when, and why they can't be reached
 
     async def want(self, entry: str, user: str, label: str = "") -> EntryState:
-        """Note that a session needs an entry, and look at it, in one exec."""
+        """Record that a session needs an entry and return its state, in one exec."""
         commands: list[Command[Any]] = [
             to_keep(self.failures, self.root, entry, user, self.owner, label),
             self._to_look(entry),
@@ -93,7 +93,7 @@ class FarCache:
         return self._note(entry, state)
 
     async def look(self, entry: str) -> EntryState:
-        """Where it is now."""
+        """Return an entry's current state."""
         return self._note(entry, await self.reach.run(self._to_look(entry)))
 
     def _note(self, entry: str, state: EntryState) -> EntryState:
@@ -101,7 +101,7 @@ class FarCache:
         return state
 
     async def list_there(self, entries: Collection[str]) -> Collection[str]:
-        """Ask for all that nobody has looked for lately, in one exec."""
+        """Return which entries are there; those not checked recently are asked for in one exec."""
         now = time.monotonic()
         if unknown := sorted(entry for entry in entries if self.memory.recall(entry, now) is None):
             command = Command(script("entries", self.root, *unknown), self.failures.reading(str.split))
@@ -114,7 +114,7 @@ class FarCache:
         return Command(script("entry", self.root, entry), self.failures.reading(read_entry))
 
     async def make_room(self, size: int) -> None:
-        """Let go of entries, those first that have not been needed for the longest time."""
+        """Remove the least recently needed entries until this many more bytes fit in the quota."""
         if not self.quota:
             return
         entries = await self.reach.run(to_kept(self.failures, self.root, unfinished=True))
@@ -124,20 +124,21 @@ class FarCache:
             self.memory.forget()
 
     async def fetch(self, entry: str, files: LinkedFiles, *, public_only: bool, largest: int) -> None:
-        """Start the program that fetches, on the login host or beside it."""
+        """Start the fetcher on the login host or on the data transfer host."""
         self._check_way({link.host for link in files.links})
         plan = json.dumps(describe_plan(files, public_only=public_only, largest=largest, rate=self.rate))
         await self._start(entry, read_program(), plan)
 
     async def fetch_by(self, entry: str, plan: ToolPlan, *, largest: int) -> None:
-        """Start the program on the login host or beside it, behind a script that watches it."""
+        """Start the system's own program on the login host or the data transfer host, under a script that watches
+        it."""
         self._check_way({plan.host})
         await self._start(
             entry, read_tool(plan.script or plan.tool), describe_tool_plan(plan, largest, self.rate), plan.tool
         )
 
     async def _start(self, entry: str, program: bytes, plan: str, tool: str = "") -> None:
-        """Start what fetches, and don't wait for it; NoWay if there is nothing there that it could be run by."""
+        """Start a fetching program without waiting for its end; raise NoWay if the system can't run it."""
         words = self._beside(script("fetch", self.root, entry, str(len(program)), tool))
         stdin = program + plan.encode("utf-8", "surrogateescape")
         outcome = await self.reach.run(Command(words, as_is, stdin))
@@ -147,11 +148,11 @@ class FarCache:
             raise NoWay(f"it has no {tool}") if tool else NoPython("it has no Python that could fetch")
 
     def note_no_way(self, host: str, why: str) -> None:
-        """Don't try again for a while."""
+        """Remember for a while that the system can't reach a host."""
         self.no_way[host] = (time.monotonic(), why)
 
     async def send(self, directory: str, puts: Sequence[FilePut], *, public_only: bool) -> None:
-        """Have the login host, or the one beside it, send files; NoWay if it can't."""
+        """Have the login host or the data transfer host upload files; raise NoWay if it can't."""
         hosts = {urlsplit(put.url).netloc for put in puts}
         self._check_way(hosts)
         plan = {
@@ -172,7 +173,7 @@ class FarCache:
             raise NoWay(str(answer.get("why") or "what sends there ended early"))
 
     def _check_way(self, hosts: Collection[str]) -> None:
-        """NoWay where the system may not reach others, or could not reach one of these lately."""
+        """Raise NoWay if the system may not reach other hosts, or recently failed to reach one of these."""
         if self.why_not:
             raise NoWay(self.why_not)
         for host in hosts:
@@ -181,13 +182,13 @@ class FarCache:
                 raise HostAway(why, host)
 
     def _beside(self, words: tuple[str, ...]) -> tuple[str, ...]:
-        """The same on the host that moves data, if that is another than the login host."""
+        """Wrap a command to run on the data transfer host, if that isn't the login host."""
         if not self.host:
             return words
         return ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", self.host, shlex.join(words))
 
     async def claim(self, entry: str) -> Mapping[str, int] | None:
-        """Be the one who brings it."""
+        """Claim the transfer of an entry and return the sizes so far; take over from a dead process of this machine."""
         words = script("claim", self.root, entry, str(ServiceProcess.here()))
         word, sizes = await self.reach.run(Command(words, self.failures.reading(read_claim)))
         if sizes is None and ServiceProcess.is_dead(word):
@@ -195,12 +196,12 @@ class FarCache:
         return sizes
 
     async def measure(self, entry: str) -> Mapping[str, int]:
-        """The sizes of what has come."""
+        """Return the sizes of an entry's files that have arrived so far."""
         words = script("claim", self.root, entry, "", "look")
         return (await self.reach.run(Command(words, self.failures.reading(read_claim))))[1] or {}
 
     async def write(self, entry: str, path: str, offset: int, pieces: AsyncIterator[bytes]) -> None:
-        """Pour the pieces into a file there."""
+        """Stream the pieces into a file there, from an offset."""
         place = f"part/{path}" if path else ALONE
 
         def to_write(at: int) -> tuple[str, ...]:
@@ -209,12 +210,12 @@ class FarCache:
         self._check(await pour(self.reach, to_write, offset, limit_rate(pieces, self.rate)))
 
     async def unpack(self, entry: str, archive: AsyncIterator[bytes]) -> None:
-        """Pour the archive into tar there."""
+        """Stream an archive into tar there."""
         pieces = limit_rate(archive, self.rate)
         self._check(await pour(self.reach, lambda _: script("unpack", self.root, entry), 0, pieces, whole=True))
 
     async def unpack_archive(self, entry: str, target: str) -> None:
-        """By the program that unpacks here, too."""
+        """Unpack one entry as the content of another, with the same unpacker that runs here."""
         program = resources(FAR).joinpath("unpacker.py").read_bytes()
         outcome = await self.reach.run(
             Command(script("spread", self.root, entry, target), as_is, program, seconds=COPYING)
@@ -224,12 +225,12 @@ class FarCache:
         self._check(outcome)
 
     async def copy_own(self, entry: str, path: str, *, is_folder: bool) -> None:
-        """By `cp`."""
+        """Copy a file or folder of the system as the content of an entry."""
         words = script("copy", self.root, entry, path, "part" if is_folder else ALONE)
         self._check(await self.reach.run(Command(words, as_is, seconds=COPYING)))
 
     async def publish(self, entry: str, files: LinkedFiles) -> None:
-        """Check it there, and let it be used."""
+        """Check an entry's size and checksums there, and make it available."""
         checksum = "" if files.is_folder else files.links[0].checksum.lower()
         kind, _, digits = checksum.partition(":")
         size = "" if files.size is None or not files.links else str(files.size)
@@ -240,13 +241,13 @@ class FarCache:
         self._check(await self.reach.run(Command(words, as_is, stdin if files.is_folder else b"", seconds=COPYING)))
 
     async def give_up(self, entry: str, *, drop: bool = False) -> None:
-        """Let others bring it."""
+        """Release the claim on an entry; `drop` also deletes the part received so far."""
         parts = ["claim", "part", MOVED, ALONE] if drop else ["claim"]
         words = ("rm", "-rf", "--", *(f"{self.root}/kept/{entry}/{part}" for part in parts))
         await self.reach.run(Command(words, as_is))
 
     async def place(self, user: str, placements: Sequence[CachePlacement]) -> None:
-        """Link what is only read, and copy what may be changed, all in one exec."""
+        """Link read-only entries and copy writable ones into a session's directory, in one exec."""
         words = [
             word
             for placement in placements
@@ -257,7 +258,7 @@ class FarCache:
             self._check(await self.reach.run(command))
 
     async def take(self, user: str, session: str, files: Sequence[tuple[str, str]], placement: CachePlacement) -> None:
-        """Link or copy it there; a line for each path, in which there are no others."""
+        """Link or copy another session's results into this session's directory; names with newlines are refused."""
         lines = [line for path, place in files for line in (restore_path(path), restore_path(place))]
         if any("\n" in line for line in lines):
             raise PlatformRefused("It has a file whose name can't be used there.")
@@ -268,37 +269,38 @@ class FarCache:
         self._check(await self.reach.run(Command(words, as_is, stdin, seconds=COPYING)))
 
     def find_content(self, entry: str) -> str:
-        """Below `kept/`."""
+        """Return the path of an entry's content."""
         return f"{self.root}/kept/{entry}/content"
 
     async def leave(self, user: str) -> Sequence[str]:
-        """Forget a session that was not submitted."""
+        """Release the entries of a session that wasn't submitted, and return the notes on transfers that nobody needs
+        now."""
         return (await self.reach.run(Command(script("leave", self.root, user), as_is))).text.splitlines()
 
     def find_collection(self, entry: str, *, is_folder: bool) -> str:
-        """In the system's own collection, if the cache is below what that shows."""
+        """Return the entry's address in the system's Globus collection, if the collection exposes the cache."""
         address = find_address(self.collection, self.collection_root, f"{self.root}/kept/{entry}/{MOVED}")
         return f"{address}{'/' if is_folder else ''}"
 
     async def accept_moved(self, entry: str, *, is_folder: bool) -> None:
-        """It is what has come; what came on another road before is none any more."""
+        """Take what the transfer service wrote as the entry's content; parts from another road are removed."""
         move = 'cd "$1" && rm -rf part part.file* && mv -T "$2" "$3"'
         words = ("sh", "-c", move, "sh", f"{self.root}/kept/{entry}", MOVED, "part" if is_folder else ALONE)
         self._check(await self.reach.run(Command(words, as_is)))
 
     async def read_note(self, entry: str) -> str:
-        """The file `transfer`."""
+        """Return the note on the transfer of an entry; empty if there is none."""
         words = ("sh", "-c", 'cat "$1" 2>/dev/null; exit 0', "sh", f"{self.root}/kept/{entry}/transfer")
         return (await self.reach.run(Command(words, self.failures.reading(str)))).strip()
 
     async def write_note(self, entry: str, text: str) -> None:
-        """By rename, so that it is there whole."""
+        """Write the note on a transfer atomically; an empty text removes it."""
         write = 'umask 077; if [ -n "$2" ]; then cat >"$1.new" && mv "$1.new" "$1"; else rm -f "$1"; fi'
         words = ("sh", "-c", write, "sh", f"{self.root}/kept/{entry}/transfer", "write" if text else "")
         self._check(await self.reach.run(Command(words, as_is, f"{text}\n".encode())))
 
     async def beat(self, entry: str) -> None:
-        """Touch the sign of life."""
+        """Send a heartbeat for a claimed entry."""
         self._check(await self.reach.run(Command(("touch", "--", f"{self.root}/kept/{entry}/claim/beat"), as_is)))
 
     def _check(self, outcome: Outcome) -> None:
@@ -309,7 +311,7 @@ class FarCache:
 
 
 async def limit_rate(pieces: AsyncIterator[bytes], rate: int) -> AsyncIterator[bytes]:
-    """The same pieces, no more of them in a second than so many bytes; 0: as fast as they come."""
+    """Yield the same pieces, at most `rate` bytes a second; 0: no limit."""
     began, passed = time.monotonic(), 0
     async with closing(pieces) as pieces:
         async for piece in pieces:
@@ -320,7 +322,7 @@ async def limit_rate(pieces: AsyncIterator[bytes], rate: int) -> AsyncIterator[b
 
 
 def read_entry(text: str) -> EntryState:
-    """What `entry.sh` says."""
+    """Read the output of `entry.sh`."""
     word, _, rest = text.strip().partition(" ")
     phase = EntryPhase(word)
     if phase is EntryPhase.FAILED:
@@ -335,13 +337,13 @@ def read_entry(text: str) -> EntryState:
 def _read_failure(text: str) -> dict[str, object]:
     try:
         failure: dict[str, object] = json.loads(text)
-    except ValueError:  # it was cut off as it was written
+    except ValueError:  # truncated while it was being written
         return {}
     return failure
 
 
 def read_claim(text: str) -> tuple[str, dict[str, int] | None]:
-    """What `claim.sh` says: who has the entry, if it is another; else the sizes of what has come."""
+    """Read the output of `claim.sh`: another owner and None, or an empty owner and the sizes so far."""
     first, _, rest = text.partition("\n")
     word, _, owner = first.partition(" ")
     if word != "mine":
@@ -351,12 +353,15 @@ def read_claim(text: str) -> tuple[str, dict[str, int] | None]:
 
 
 def read_tool(name: str) -> bytes:
-    """The script that brings an entry by a program that the system has."""
+    """Return the script that fetches an entry with one of the system's programs."""
     return (read_script(name) + read_script("tool")).encode()
 
 
 def describe_tool_plan(plan: ToolPlan, largest: int, rate: int) -> str:
-    """What such a script is told, a line for each fact; it holds secrets. NoWay if it can't be told."""
+    """Write the plan for such a script, one fact per line; it contains secrets.
+
+    Raise NoWay if a value has a newline.
+    """
     limits = [("total", str(plan.files.size or 0)), ("largest", str(largest)), ("rate", str(rate))]
     facts = [*limits, ("form", "folder" if plan.files.is_folder else "file"), *plan.facts]
     if any(letter in value for _, value in facts for letter in "\n\0"):
@@ -365,7 +370,7 @@ def describe_tool_plan(plan: ToolPlan, largest: int, rate: int) -> str:
 
 
 def read_program(*names: str) -> bytes:
-    """The program that fetches, or another one that these files are, as one file: it travels alone."""
+    """Return the fetcher, or the program made of these files, as a single file that can be sent alone."""
     texts = [resources(FAR).joinpath(name).read_text() for name in names or TRAVELS]
     texts[:-1] = [text.partition(BEGINS)[0] for text in texts[:-1]]
     lines = "\n".join(texts).splitlines()

@@ -1,4 +1,4 @@
-"""What some settings of a batch system may be: names that a scheduler knows, and lines for pilots."""
+"""Types of some settings of a batch system: names for a scheduler, and configuration lines for pilots."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _pilot_lines(lines: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def is_name(word: str) -> bool:
-    """Whether this can be the name of a queue, a project or the like; nothing is one, too."""
+    """Whether this can be the name of a queue, a project or the like; an empty name counts."""
     return not word or bool(WORD.fullmatch(word))
 
 

@@ -1,4 +1,4 @@
-"""Which queues a request fits in, else why not, and the offer that a scheduler's plan makes of it."""
+"""Which queues a request fits in, or why it doesn't, and the offer that follows from a scheduler's plan."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from sublet.platforms.batch.site import SiteNode, SiteQueue
 
 HORIZON = timedelta(days=400)
 LIMIT = "urn:resource-limit"
-BRACKETS = frozenset("()[]*")  # of a constraint that only its scheduler understands
+BRACKETS = frozenset("()[]*")  # of a constraint that only the scheduler can interpret
 UNREACHED = "it allows no connection that is shared, so that nothing can stay connected to a node of it"
 
 
 class Placed(Protocol):
-    """What is asked of a scheduler: so much, in a queue."""
+    """Amounts that are requested of a scheduler in a queue."""
 
     @property
     def queue(self) -> str:
@@ -32,31 +32,31 @@ class Placed(Protocol):
 
     @property
     def amounts(self) -> Amounts:
-        """What it takes."""
+        """The requested amounts."""
 
 
 @dataclass(frozen=True, slots=True)
 class InQueue:
-    """Just that: for a scheduler to which nothing else is said of a job before it is submitted."""
+    """The plain implementation of `Placed`, for schedulers that are told nothing else before a job is submitted."""
 
     queue: str
     amounts: Amounts
 
 
 def where(wish: Placed) -> str:
-    """` in QUEUE`, if one is named."""
+    """Return ` in QUEUE` for a message, or nothing if no queue is named."""
     return f" in {wish.queue}" if wish.queue else ""
 
 
 def listens(request: Request) -> bool:
-    """Whether someone is to connect to it."""
+    """Whether someone is to connect to the session."""
     executable = request.executable
     ports = ((executable.fields.get("network") or {}) if executable else {}).get("ports") or ()
     return executable is not None and (executable.kind == "interactive" or any(port.get("access") for port in ports))
 
 
 def find_closed(request: Request, platform: str, allows_interactive: bool, connects: bool) -> Reason | None:
-    """Why someone could not be connected to it; None if that can be, or nobody wants to."""
+    """Return why nobody could connect to the session; None if it is possible or isn't needed."""
     if not listens(request) or (allows_interactive and connects):
         return None
     why = UNREACHED if allows_interactive else "the site's own settings allow no interactive sessions"
@@ -64,7 +64,7 @@ def find_closed(request: Request, platform: str, allows_interactive: bool, conne
 
 
 def find_untyped(request: Request, nodes: Sequence[SiteNode], platform: str) -> Reason | None:
-    """Why GPUs of the type that was asked for can't be had; None if they can, or no type was asked for."""
+    """Return why GPUs of the requested type aren't available; None if they are or no type was requested."""
     wanted, field = request.scheduler.gpu_type, "gpu_type"
     if not wanted:
         return None
@@ -80,12 +80,12 @@ def find_untyped(request: Request, nodes: Sequence[SiteNode], platform: str) -> 
 
 
 def of_type(nodes: Iterable[SiteNode], gpu_type: str) -> list[SiteNode]:
-    """The nodes that have GPUs of a type; all, if none is named."""
+    """Return the nodes that have GPUs of a type, or all nodes if no type is named."""
     return [node for node in nodes if not gpu_type or gpu_type in node.gpu_types]
 
 
 def state_gpus(answer: Answer, request: Request, nodes_of: Callable[[Offer], Iterable[SiteNode]]) -> Answer:
-    """The same offers, with the sorts of GPU of the nodes that each may be given."""
+    """Add to each offer the sorts of GPU that its nodes may have."""
     if not request.compute.gpus.min:
         return answer
     offers = [replace(offer, gpu_sorts=list_gpus(nodes_of(offer), request)) for offer in answer.offers]
@@ -93,7 +93,7 @@ def state_gpus(answer: Answer, request: Request, nodes_of: Callable[[Offer], Ite
 
 
 def list_gpus(nodes: Iterable[SiteNode], request: Request) -> tuple[GpuSort, ...]:
-    """The sorts of GPU of the nodes that could run it."""
+    """Return the sorts of GPU of the nodes that could run the request."""
     asked, constraint = request.scheduler.gpu_type, request.scheduler.constraint
     able = [each for each in of_type(nodes, asked) if is_enough(each.node, request.compute.least)]
     if not BRACKETS & set(constraint):
@@ -111,7 +111,7 @@ def _most(nodes: Iterable[SiteNode], of: Callable[[SiteNode], int], limit: int |
 
 
 def find_excess(request: Request, queue: SiteQueue, nodes: Sequence[SiteNode], platform: str) -> Reason | None:
-    """The first limit of a queue that a request doesn't fit in, if there is one."""
+    """Return the first limit of a queue that a request exceeds, or None."""
     wanted = request.compute
     where = f"The queue {queue.name} of {platform}" if queue.name else platform
     if not queue.up or not nodes:
@@ -151,7 +151,7 @@ def _holds(node: SiteNode, request: Request) -> bool:
 
 
 def beginning(request: Request, now: datetime) -> datetime | None:
-    """Before when it will not start: the first window's own start, or the planned end of what it waits for."""
+    """Return the time before which the request can't start: its first window, or the planned end of its predecessor."""
     windows = windows_of(request, now, HORIZON)
     first = [windows[0].start] if windows else []
     first += [request.not_before] if request.not_before else []
@@ -169,7 +169,7 @@ def offer_for(
     note: str = "",
     why: str = "earliest",
 ) -> Offer | Reason:
-    """The offer that a scheduler's plan makes; or the reason, if that is after all windows."""
+    """Make the offer for a scheduler's planned start, or return the reason if that is after all windows."""
     planned = max(planned, now, request.not_before or now)
     window: Window | None = None
     if request.windows or request.recurring:
@@ -200,7 +200,7 @@ def offer_for(
 
 
 def in_parts(wish: Placed) -> str:
-    """That it is made of several jobs, and what each of them has."""
+    """Describe how an offer is split into several jobs; empty if it is one job."""
     amounts, count = wish.amounts, wish.amounts.shape.cores
     if amounts.parts == 1:
         return ""
@@ -209,7 +209,10 @@ def in_parts(wish: Placed) -> str:
 
 
 def answer(offers: Sequence[Offer], reasons: Sequence[Reason]) -> Answer:
-    """The offers by their start, each queue once in each window and on each terms; the reasons where there is none."""
+    """Return the offers by start, without duplicates of a queue, window and terms.
+
+    Or the reasons if there are no offers.
+    """
     apart: dict[tuple[object, ...], Offer] = {}
     for offer in offers:
         apart.setdefault((offer.terms.kind, offer.queue, offer.begin, offer.latest_start), offer)

@@ -1,4 +1,4 @@
-"""What a session printed, kept here once its results were fetched: on the system there is nothing of it any more."""
+"""The output of a session whose results were fetched and whose files have been removed from the system."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from typing import Literal
 from sublet.kernel.errors import NotFound
 
 Stream = Literal["stdout", "stderr"]
-Read = Callable[[Stream, int, int], Awaitable[bytes]]  # of a stream, from there on, so much
+Read = Callable[[Stream, int, int], Awaitable[bytes]]  # (stream, offset, size) → bytes
 STREAMS: tuple[Stream, ...] = ("stdout", "stderr")
 PIECE = 1 << 22
-MARK = "fetched"  # this file says that all of it is here
+MARK = "fetched"  # this file marks that the output is complete
 
 
 class Fetched:
-    """One session whose results are home."""
+    """The local copy of the output of one fetched session."""
 
     def __init__(self, home: Path, platform: str, key: str) -> None:
-        """It is below the platform's own directory."""
+        """Set where the copy is kept, below the platform's own directory."""
         self._platform, self._place = platform, home / "fetched" / key
 
     @property
     def there(self) -> bool:
-        """Whether its results are home."""
+        """Whether the session's results were fetched."""
         return (self._place / MARK).exists()
 
     async def take(self, read: Read) -> None:
-        """Fetch what it printed."""
+        """Fetch the session's output."""
         self._place.mkdir(mode=0o700, parents=True, exist_ok=True)
         for stream in STREAMS:
             file = self._place / stream
@@ -40,17 +40,17 @@ class Fetched:
         (self._place / MARK).touch()
 
     def output(self, stream: Stream, offset: int, limit: int) -> bytes:
-        """Part of what it printed."""
+        """Return part of the session's output."""
         with (self._place / stream).open("rb") as file:
             file.seek(offset)
             return file.read(limit)
 
     def output_size(self, stream: Stream) -> int:
-        """How much it printed."""
+        """Return the size of the session's output."""
         return (self._place / stream).stat().st_size
 
     def check(self) -> None:
-        """Say that its files are no longer on the system, if so."""
+        """Raise NotFound if the session's files were fetched and are no longer on the system."""
         if self.there:
             raise NotFound(
                 f"The session's files were fetched, and are no longer on {self._platform}.",
@@ -58,5 +58,5 @@ class Fetched:
             )
 
     def forget(self) -> None:
-        """Remove it."""
+        """Remove the copy."""
         shutil.rmtree(self._place, ignore_errors=True)

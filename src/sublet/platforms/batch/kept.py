@@ -1,7 +1,7 @@
 """Files that many sessions share, sent to a system once and kept there by their content: `kept/sha256-…`.
 
-A file is protected while a session needs it that is still there, and goes when nobody has needed it for a while. How it
-lies there is told in `shell/keep.sh`.
+A file is protected while an existing session needs it, and is removed when it has been unused for a while. Its layout
+is described in `shell/keep.sh`.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from sublet.platforms.batch.scripts import script
 from sublet.platforms.port import KeptFile, Progress
 from sublet.reach.port import Command, Outcome, Reach, as_is
 
-INSIDE = "sublet.kinds.inside"  # where the program is that reads archives of images
-PULLING = 1800  # seconds that a login host has to fetch and make an image
+INSIDE = "sublet.kinds.inside"  # the package with the program that reads image archives
+PULLING = 1800  # seconds for a login host to pull and build an image
 SIF_TOOLS = ("apptainer", "singularity")
 DIRECTORY_TOOLS = ("charliecloud", "podman")  # those that run an image as a directory
 UNSQUASHFS = "unsquashfs"
-TRIED = 600.0  # seconds for which it isn't tried again after a failure
+TRIED = 600.0  # seconds before the next try after a failure
 
 
 class KeptFiles:
-    """What one platform keeps on its system."""
+    """The shared files that one platform keeps on its system."""
 
     def __init__(self, failures: Failures, owner: str) -> None:
-        """Nothing is known yet; the system is asked each time."""
+        """Start without knowledge; the system is asked each time."""
         self._failures, self._owner = failures, owner
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._no_way_to: dict[str, float] = {}  # registries → when an image could not be fetched from there
-        self._not_made: dict[str, float] = {}  # archives → when an image could not be made of them there
+        self._no_way_to: dict[str, float] = {}  # registries → when pulling from them failed
+        self._not_made: dict[str, float] = {}  # archives → when making an image of them failed
 
     async def keep(self, reach: Reach, root: str, file: Path, digest: str, user: str, progress: Progress) -> str:
-        """Send a file unless it is there, and note who needs it; its path there."""
+        """Send a file unless it is kept already, record the session that needs it, and return its path there."""
         before = _state_of(file)
         actual = await asyncio.to_thread(digest_of, file)
         if digest and digest != actual:
@@ -50,7 +50,7 @@ class KeptFiles:
                 platform=self._failures.platform, why=why, hint="Fetch it again, or correct the digest."
             )
         content = f"{root}/kept/{name_of(actual)}/content"
-        async with self._turns[actual]:  # who asks second finds it there
+        async with self._turns[actual]:  # a second caller then finds the file there
             if not await reach.run(to_keep(self._failures, root, name_of(actual), user, self._owner, file.name)):
                 await reach.send(file, f"{content}.new", progress)
                 if _state_of(file) != before:
@@ -63,7 +63,7 @@ class KeptFiles:
         return content
 
     async def pull(self, reach: Reach, root: str, image: str, tool: str, user: str) -> str | None:
-        """Have Apptainer there make an image of a registry, once; its path, or None if there is no way out to it."""
+        """Have Apptainer there pull a registry's image, once, and return its path; None if it can't be pulled."""
         label = image.partition("://")[2]
         registry = label.partition("/")[0]
         name, since = name_image(image), self._no_way_to.get(registry)
@@ -87,7 +87,7 @@ class KeptFiles:
         tools: Mapping[str, str],
         describe: Callable[[], ImageArchive | None] | None,
     ) -> bool:
-        """Have what one of its tools runs made of an image file that is kept there; whether it is there now."""
+        """Have a kept image file converted to what `tool` runs, and return whether the result exists now."""
         path = tools.get(tool, "")
         if tool in SIF_TOOLS and path.startswith("/"):
             return await self.make_image(reach, root, content, path, describe)
@@ -97,9 +97,10 @@ class KeptFiles:
     async def make_image(
         self, reach: Reach, root: str, content: str, tool: str, describe: Callable[[], ImageArchive | None] | None
     ) -> bool:
-        """Have Apptainer there make an image of an archive that is kept, once, beside it; whether it is there now.
+        """Have Apptainer there build an image from a kept archive, once, beside it; return whether the image exists
+        now.
 
-        `describe` reads the archive here; None: it is read there.
+        `describe` reads the archive here; if it is None, the archive is read there.
         """
         name, since = content.split("/")[-2], self._not_made.get(content)
         if since is not None and time.monotonic() - since < TRIED:
@@ -109,7 +110,7 @@ class KeptFiles:
                 return True
             archive = await (asyncio.to_thread(describe) if describe else reach.run(to_describe(root, name)))
             if archive is None:
-                return False  # the session tells what is wrong with it
+                return False  # the session reports what is wrong with it
             words = script("pull", root, name, "", tool, f"{archive.form}:{content}", *archive.digests)
             made = await reach.run(Command(words, as_is, seconds=PULLING))
         if made.code:
@@ -117,7 +118,7 @@ class KeptFiles:
         return not made.code
 
     async def unpack_image(self, reach: Reach, root: str, content: str, unsquashfs: str) -> bool:
-        """Have an image file that is kept there unpacked, once, beside it; whether it is now."""
+        """Have a kept image file unpacked there, once, beside it; return whether the result exists now."""
         since = self._not_made.get(content)
         if since is not None and time.monotonic() - since < TRIED:
             return False
@@ -134,7 +135,10 @@ class KeptFiles:
     async def unpack_file(
         self, reach: Reach, root: str, path: str, tools: Mapping[str, str], user: str
     ) -> dict[str, str]:
-        """Have an image file that lies elsewhere there unpacked, once; by which of its names a session finds it."""
+        """Have an image file elsewhere on the system unpacked, once.
+
+        Return link name → target for a session, or nothing.
+        """
         link = await reach.run(Command(script("name_file", path), lambda outcome: outcome.text.strip()))
         name = f"image-at-{link}"
         content, since = f"{root}/kept/{name}/content", self._not_made.get(name)
@@ -153,67 +157,70 @@ class KeptFiles:
         return {f"image-{link}": content}
 
     async def list_kept(self, reach: Reach, root: str) -> Sequence[KeptFile]:
-        """What is there."""
+        """List the shared files on the system."""
         return await reach.run(to_kept(self._failures, root))
 
     async def let_go(self, reach: Reach, root: str, digests: Sequence[str], idle: timedelta) -> Sequence[str]:
-        """Remove those of them (none named: of all) that nobody needs, or needed for so long; which they were."""
+        """Remove the kept files with these digests, or all, that no session has needed for `idle`.
+
+        Return the removed ones.
+        """
         return await reach.run(to_let_go(self._failures, root, idle, digests))
 
 
 def name_of(digest: str) -> str:
-    """The name of a directory for what has this digest."""
+    """Return the name of the directory for this digest."""
     return digest.replace(":", "-")
 
 
 def name_image(location: str) -> str:
-    """The name of a directory for the image that a system makes of one in a registry, `docker://NAME@sha256:…`."""
+    """Return the name of the directory for an image pulled from a registry, `docker://NAME@sha256:…`."""
     return name_of(name_pulled(location.rpartition("@")[2]))
 
 
 def name_pulled(digest: str) -> str:
-    """What the image that a system made of one in a registry is known by there, as files are by their digests."""
+    """Return the ID of a pulled image among the kept files, where other files have their digests."""
     return f"oci-{digest}"
 
 
 def _state_of(file: Path) -> tuple[int, ...]:
-    """What the file system says of a file: with another content, another."""
+    """Return what the file system says of a file, which differs if the content has changed."""
     seen = file.stat()
     return (seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino, seen.st_dev)
 
 
 def read_name(name: str) -> str:
-    """The digest of what has a directory of this name."""
+    """Return the digest that belongs to a directory's name."""
     return ":".join(name.rsplit("-", 1))
 
 
 def digest_of(file: Path) -> str:
-    """The digest of a file, as `sha256:…`."""
+    """Return the digest of a file, as `sha256:…`."""
     with file.open("rb") as opened:
         return f"sha256:{hashlib.file_digest(opened, 'sha256').hexdigest()}"
 
 
 def to_keep(failures: Failures, root: str, name: str, key: str, owner: str, label: str = "") -> Command[bool]:
-    """Note that a session needs a shared file, which people call so; whether it is there."""
+    """Record that a session needs a shared file, with a label for people, and ask whether it is there."""
     words = script("keep", root, name, key, owner, *([" ".join(label.split())] if label else []))
     return Command(words, failures.reading(lambda answer: answer.strip() == "there"))
 
 
 def to_look_for(content: str, made: str = "image.sif") -> Command[bool]:
-    """Whether an image was made of an archive already, or it was unpacked."""
+    """Ask whether an image was already made from an archive, or unpacked."""
     words = ("sh", "-c", '[ -f "${1%/*}/$2" ]', "sh", content, made)
     return Command(words, lambda outcome: outcome.code == 0)
 
 
 def to_describe(root: str, name: str) -> Command[ImageArchive | None]:
-    """Read an archive there: what it is and its digests; None: it is none, or there is no Python to read it."""
+    """Read an archive there: its form and digests; None if it isn't an archive or there is no Python to read it."""
     return Command(
         script("describe", root, name), read_description, read_image_program("archive_reader"), seconds=PULLING
     )
 
 
 def read_image_program(name: str) -> bytes:
-    """A program that reads image files, as one file: it travels alone."""
+    """Return a program that reads image files as a single file that can be sent alone."""
     texts = [resources(INSIDE).joinpath(file).read_text() for file in ("image_files.py", f"{name}.py")]
     lines = "\n".join(texts).splitlines()
     own = [line for line in lines if not line.startswith(("from __future__", "from sublet."))]
@@ -221,7 +228,7 @@ def read_image_program(name: str) -> bytes:
 
 
 def read_description(outcome: Outcome) -> ImageArchive | None:
-    """What `archive_reader.py` says."""
+    """Read the output of `archive_reader.py`."""
     words = outcome.text.split()
     if outcome.code or not words:
         return None
@@ -229,24 +236,24 @@ def read_description(outcome: Outcome) -> ImageArchive | None:
 
 
 def to_publish(failures: Failures, content: str) -> Command[str]:
-    """Let a file that has arrived be the one that is shared."""
+    """Rename a file that has arrived, so that it becomes the shared one."""
     move = 'chmod a-w "$1.new" && mv -f "$1.new" "$1"'
     return Command(("sh", "-c", move, "sh", content), failures.reading(str))
 
 
 def to_kept(failures: Failures, root: str, *, unfinished: bool = False) -> Command[tuple[KeptFile, ...]]:
-    """The shared files that are there, or also those that have not come whole."""
+    """List the shared files, with `unfinished` also those that are still incomplete."""
     return Command(script("kept", root, *(["all"] if unfinished else [])), failures.reading(read_kept))
 
 
 def to_let_go(failures: Failures, root: str, idle: timedelta, digests: Sequence[str]) -> Command[list[str]]:
-    """Remove shared files that nobody has needed for so long; their digests."""
+    """Remove shared files that nobody has needed for `idle`; the answer is their digests."""
     words = script("let_go", root, str(round(idle.total_seconds())), *map(name_of, digests))
     return Command(words, failures.reading(lambda answer: [read_name(name) for name in answer.split()]), seconds=600)
 
 
 def read_kept(text: str) -> tuple[KeptFile, ...]:
-    """What `kept.sh` says."""
+    """Read the output of `kept.sh`."""
     lines = ((line.partition("\t")) for line in text.splitlines())
     return tuple(_read_line(fields.split(), label) for fields, _, label in lines)
 

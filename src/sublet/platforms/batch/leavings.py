@@ -1,4 +1,4 @@
-"""What sessions printed and left on a system: read there while it is there, and here once it has come home."""
+"""The output and results of sessions on a system: read there, or here once they were fetched."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ CHUNK = 1 << 22
 
 
 class Leavings:
-    """The output and the results of one platform's sessions."""
+    """The output and results of one platform's sessions."""
 
     def __init__(self, failures: Failures, reach: Reach, home: Path, guest: GuestDirectory, watch: SiteWatch) -> None:
-        """They are in the guest's directory; the watch knows which of them are in parts."""
+        """Set the guest's directory, and the watch that knows which sessions have several parts."""
         self._failures, self._reach, self._home, self._guest, self._watch = failures, reach, home, guest, watch
 
     def _find_fetched(self, key: str) -> Fetched:
         return Fetched(self._home, self._failures.platform, self._guest.check_key(key))
 
     async def output(self, key: str, stream: Stream, offset: int, limit: int) -> bytes:
-        """Part of what it printed; of several parts, while they run, of the first that runs and those before it."""
+        """Return part of the output; while several parts run, it covers the first running part and those before it."""
         if (fetched := self._find_fetched(key)).there:
             return await asyncio.to_thread(fetched.output, stream, offset, limit)
         path = f"{await self._guest.session_directory(key)}/{stream}"
@@ -44,11 +44,11 @@ class Leavings:
                 return await self._reach.read(path, offset, limit)
         except PlatformRefused:
             if look.claimed:
-                return b""  # it has printed nothing yet, or was cleaned away
+                return b""  # it has printed nothing yet, or was cleaned up
         return await self._reach.run(to.to_output(await self._guest.root(), key, stream, offset, limit))
 
     async def output_size(self, key: str, stream: Stream) -> int | None:
-        """How much it has printed: asked for once, where it is one file; None: it is in several."""
+        """Return the size of the output if it is a single file; None if it is in several."""
         if (fetched := self._find_fetched(key)).there:
             return await asyncio.to_thread(fetched.output_size, stream)
         look, path = self._watch.look(key), f"{await self._guest.session_directory(key)}/{stream}"
@@ -57,12 +57,12 @@ class Leavings:
         return None
 
     async def results(self, key: str) -> Results:
-        """What is in its working directory."""
+        """List the results in the session's working directory."""
         self._find_fetched(key).check()
         return await self._reach.run(to.to_results(await self._guest.root(), key))
 
     async def read(self, key: str, path: str, offset: int = 0) -> AsyncIterator[bytes]:
-        """One of those files, in pieces, from a byte on."""
+        """Read a result file in pieces, from an offset."""
         self._find_fetched(key).check()
         relative = inside(restore_path(path), self._failures.platform)
         root = await self._guest.root()
@@ -73,7 +73,7 @@ class Leavings:
             raise NotFound(noun="result", name=path, hint="`sublet result` lists the files.")
 
     async def clean(self, key: str) -> None:
-        """Remove the session's directories, there and here; what still runs must be cancelled first."""
+        """Remove the session's directories, there and here; raise PlatformRefused if it still runs."""
         fetched = self._find_fetched(key)
         if not fetched.there:
             await self._clean_there(key)
@@ -92,7 +92,7 @@ class Leavings:
         await self._reach.untunnel(key)
 
     async def come_home(self, key: str) -> None:
-        """Keep what it printed here, and remove the rest there."""
+        """Keep a local copy of the output, and remove the session from the system."""
         fetched = self._find_fetched(key)
         if not fetched.there:
             await fetched.take(partial(self.output, key))

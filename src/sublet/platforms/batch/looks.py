@@ -1,4 +1,4 @@
-"""What the sessions' directories on a system say, as the shared scripts print it: records, parts and results."""
+"""Readers for what the shared scripts print about sessions' directories: records, parts and results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sublet.kernel.path_texts import show_path
 from sublet.platforms.batch.states import EndRecord, SiteLook, session_of
 from sublet.platforms.port import ResultFile, Results
 
-FOLDER = "d"  # in the place of a size: it is a folder with nothing in it
+FOLDER = "d"  # in place of a size: an empty folder
 
 
 def _at(seconds: float) -> datetime:
@@ -25,7 +25,7 @@ def _count(text: str) -> int | None:
 
 
 def read_looks(text: str, keys: Sequence[str]) -> dict[str, SiteLook]:
-    """What the directories of these sessions say, as `look.sh` prints it."""
+    """Read the states of these sessions' directories from the output of `look.sh`."""
     looks = dict.fromkeys(keys, SiteLook())
     for line in text.split("\n"):
         key, *columns = line.split("\t")
@@ -34,7 +34,7 @@ def read_looks(text: str, keys: Sequence[str]) -> dict[str, SiteLook]:
     return looks
 
 
-def _look(  # one argument for each of its files
+def _look(  # one argument for each file of a session
     flags: str,
     id: str,
     duration: str,
@@ -69,7 +69,7 @@ def _look(  # one argument for each of its files
 
 
 def read_joined(text: str) -> Joined | None:
-    """What `join.sh` said: an exit code, or a dash, and words; None if it has not been done."""
+    """Read the output of `join.sh`: an exit code or a dash, and a message; None if it hasn't run."""
     code, _, words = text.strip().partition(" ")
     return Joined(_count(code), words) if code else None
 
@@ -82,7 +82,7 @@ def _text(quoted: str) -> str:
 
 
 def read_record(text: str) -> EndRecord | None:
-    """A job's own record of its end; None if there is none, or only a part."""
+    """Read a job's own record of its end; None if there is none or it is truncated."""
     try:
         record = json.loads(text)
         wall = max(0.0, record["ended"] - record["started"])
@@ -104,12 +104,12 @@ def read_record(text: str) -> EndRecord | None:
 
 
 def _seconds(times: str) -> float:
-    """The sum of what the shell's `times` prints: `0m1.20s 0m0.30s`."""
+    """Sum up what the shell's `times` prints: `0m1.20s 0m0.30s`."""
     return round(sum(int(m) * 60 + float(s) for m, s in re.findall(r"(\d+)m([\d.]+)s", times)), 3)
 
 
 def read_results(stdout: bytes) -> Results:
-    """The files and empty folders that `results.sh` lists, by their names."""
+    """Read the files and empty folders that `results.sh` lists, sorted by name."""
     files, folders = [], []
     for entry in stdout.split(b"\0"):
         size, _, rest = entry.decode("utf-8", "surrogateescape").partition(" ")

@@ -1,14 +1,15 @@
-"""How a guest behaves on a site: as its settings say, and as the site's own file asks, which can only lower them.
+"""How a guest behaves on a site: by its settings, and by the site's own file, which can only restrict them further.
 
 The file is plain text that everybody can read, by default `/etc/sublet/site`, with a key and a value on each line:
 
-    poll 2m           # the least time between two looks at the queue
+    poll 2m           # the least time between two queries of the queue
+    look 1m           # the least time between two looks at the jobs' records
     survey 30m        # how long a survey is good for
     calls 0.5         # how many times a second the scheduler is called in the long run
-    sessions 20       # how many sessions of one person may wait or run at once
-    parts 10          # of how many jobs one bag may be
-    interactive no    # nothing is reached from outside
-    pull no           # no images are fetched or made on the login host
+    sessions 20       # how many sessions of one person may be queued or running at once
+    parts 10          # the most jobs in one bag
+    interactive no    # no interactive sessions
+    pull no           # no images are pulled or built on the login host
     download no       # no data is fetched by the login host
 """
 
@@ -26,21 +27,21 @@ from sublet.kernel.texts import describe_duration
 
 @dataclass(frozen=True, slots=True)
 class Manners:
-    """How often and how much a guest asks, and what it may do."""
+    """How often a guest asks, how much, and what it may do."""
 
     poll: timedelta = timedelta(0)
     look: timedelta = timedelta(0)
     survey: timedelta = timedelta(0)
     calls: float = float("inf")
-    sessions: int | None = None  # of one person, at once; None: as many as the scheduler takes
+    sessions: int | None = None  # of one person, at once; None: as many as the scheduler accepts
     parts: int = 1000  # of one bag
     interactive: bool = True
     pull: bool = True
     download: bool = True
-    notes: tuple[str, ...] = field(default=(), compare=False)  # what the site asks for, and what can't be understood
+    notes: tuple[str, ...] = field(default=(), compare=False)  # what the site asks for, and lines that can't be read
 
     def lower(self, text: str) -> Manners:
-        """The same, and no more than the site's own file allows."""
+        """Return the same manners, restricted by the site's own file."""
         asked, notes = read_manners(text)
         kept = {key: LOWER[key](getattr(self, key), value) for key, value in asked.items()}
         return replace(self, **kept, notes=notes)
@@ -102,7 +103,7 @@ WORDS: Mapping[str, str] = {
 
 
 def read_manners(text: str) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """What a site's file asks for, and the same in words; a line that can't be understood is told, not obeyed."""
+    """Read a site's file: its values, and notes for people. A line that can't be read gets a note and is ignored."""
     values: dict[str, Any] = {}
     notes: list[str] = []
     for line in text.splitlines():

@@ -1,14 +1,14 @@
-"""Fetches files for a cache, on the system itself: travels there, and is Python from 3.6 on with nothing beside it.
+"""Fetches files for a cache on the system itself, where it is sent; it needs Python 3.8 and nothing else.
 
-Its argument is an entry of the cache, `kept/NAME`, and the name of a plan in it, which says what to fetch. It writes
+Its arguments are a cache entry's directory, `kept/NAME`, and the name of a plan in it: what to fetch. It writes
 
-    claim/      made by whoever brings the entry, with a file `beat` that is touched while that goes on
-    part        what has come so far: a file, or a directory of files
+    claim/      made by whoever transfers the entry, with a heartbeat file `beat` that is touched meanwhile
+    part        what has been fetched so far: a file, or a directory of files
     progress    how many bytes of how many
-    failed      why it can't be had, as JSON: `kind` (see KINDS) and `why`
-    content     the whole, read-only, by rename
+    failed      why it failed, as JSON: `kind` (see KINDS) and `why`
+    content     the complete entry, read-only, put there by rename
 
-and stops when no session needs the entry any more. The plan goes in any case: it holds what opens the source.
+and stops when no session needs the entry any more. The plan is always removed, because it holds credentials.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from typing import Any
 from sublet.platforms.batch.far.sources import BrokenOff, FetchFailed, WebSources
 
 BLOCK = 1 << 18
-BEAT = 2.0  # seconds between two signs of life
-DEAD = 90.0  # seconds without one, after which another may go on
+BEAT = 2.0  # seconds between heartbeats
+DEAD = 90.0  # seconds without a heartbeat after which another process may take over
 TRIES = 5
 AT_ONCE = 8
 PARTS = ("part", "part.file", "part.file.sublet-part", "part.file.sublet-mark")
@@ -39,28 +39,31 @@ KINDS = ("unreachable", "refused", "changed", "wrong", "cut", "full", "private",
 
 
 class CacheEntry:
-    """The directory of one entry of the cache, and what is shared by those who fill it."""
+    """The directory of one cache entry, and the state that the threads which fill it share."""
 
     def __init__(self, directory: str, plan: dict[str, Any]) -> None:
-        """Nothing has come yet."""
+        """Start with nothing fetched."""
         self.directory, self.plan = directory, plan
         self.done, self.lock, self.ended = 0, threading.Lock(), threading.Event()
         self.began, self.passed = time.monotonic(), 0
         self.trouble: FetchFailed | None = None
 
     def path(self, name: str) -> str:
-        """One of its files."""
+        """Return the path of one of the entry's files."""
         return os.path.join(self.directory, name)
 
     def write(self, name: str, text: str) -> None:
-        """Write one of its files by rename."""
+        """Write one of the entry's files atomically."""
         part = self.path(f"{name}.{os.getpid()}.new")
         with open(part, "w") as file:
             file.write(text)
         os.replace(part, self.path(name))
 
     def add(self, count: int) -> None:
-        """So many bytes have come; waits where there is a limit to how many may come in a second."""
+        """Count received bytes, and wait if they came faster than the rate limit.
+
+        Raise FetchFailed if the transfer ended.
+        """
         with self.lock:
             self.done += count
             self.passed += count
@@ -69,7 +72,7 @@ class CacheEntry:
             raise FetchFailed("failed", "nobody needs it any more")
 
     def is_needed(self) -> bool:
-        """Whether a session that needs it is still there."""
+        """Whether a session that needs the entry still exists."""
         root = os.path.dirname(os.path.dirname(self.directory))
         try:
             users = os.listdir(self.path("users"))
@@ -80,14 +83,14 @@ class CacheEntry:
         )
 
     def beat(self) -> None:
-        """Tell how far it is, and that this goes on; until it is over, or nobody needs it."""
+        """Report progress and send heartbeats until the transfer ends or no session needs the entry."""
         while not self.ended.wait(BEAT):
             if not self.is_needed():
                 self.ended.set()
             self.tell()
 
     def tell(self) -> None:
-        """Tell how far it is."""
+        """Write the progress and a heartbeat."""
         try:
             self.write("progress", f"{self.done} {self.plan['total']}\n")
             with open(self.path("claim/beat"), "w"):
@@ -97,23 +100,23 @@ class CacheEntry:
 
 
 class FetchedFile:
-    """One file of a plan, as much of it as has come."""
+    """One file of a plan, as far as it has been fetched."""
 
     def __init__(self, entry: CacheEntry, link: dict[str, Any]) -> None:
-        """It lies at its path in `part`, under another name until it is whole."""
+        """Set the file's paths in `part`; it has another name until it is complete."""
         self.entry, self.link = entry, link
         self.target = entry.path(os.path.join("part", link["path"]) if entry.plan["folder"] else "part.file")
         self.part, self.mark = self.target + ".sublet-part", self.target + ".sublet-mark"
 
     def size(self) -> int:
-        """How many bytes have come."""
+        """Return how many bytes have been fetched."""
         try:
             return os.stat(self.part).st_size
         except OSError:
             return 0
 
     def version(self) -> str:
-        """Of which version they are."""
+        """Return the version of the server's file that the fetched bytes belong to; empty if unknown."""
         try:
             with open(self.mark) as file:
                 return file.read()
@@ -121,20 +124,20 @@ class FetchedFile:
             return ""
 
     def drop(self) -> None:
-        """Forget them."""
+        """Discard the fetched bytes."""
         self.entry.add(-self.size())
         for path in (self.part, self.mark):
             if os.path.exists(path):
                 os.remove(path)
 
     def have(self, source: WebSources) -> None:
-        """Have it whole and checked."""
+        """Fetch the file completely, with retries, and check it."""
         if os.path.exists(self.target):
             size = os.stat(self.target).st_size
             if size == self.link["size"]:
                 self.entry.add(size)
                 return
-            os.remove(self.target)  # of a stream that was cut off
+            os.remove(self.target)  # left over from a stream that was cut off
         os.makedirs(os.path.dirname(self.target), exist_ok=True)
         self.entry.add(self.size())
         failures = 0
@@ -156,7 +159,7 @@ class FetchedFile:
             os.remove(self.mark)
 
     def fetch(self, source: WebSources) -> None:
-        """One try: go on where the last one stopped, if the server still has the same version."""
+        """Try once: resume where the last try stopped, if the server still has the same version."""
         at, version = self.size(), self.version()
         headers = {"Accept-Encoding": "identity", "User-Agent": "sublet"}
         if at and version:
@@ -172,14 +175,14 @@ class FetchedFile:
             raise BrokenOff(f"the connection ended after {self.size()} of {whole} bytes")
 
     def accept(self, answer: http.client.HTTPResponse, at: int) -> int | None:
-        """Get ready for what comes, and say how many bytes it will be in all, if that is known."""
+        """Check the answer's status and prepare to receive it; return the total size in bytes, or None if unknown."""
         code, tag = answer.status, answer.headers.get("ETag") or ""
         validators = [tag, answer.headers.get("Last-Modified") or ""]
         wanted = self.link["version"]
         if code in (200, 206) and wanted and any(validators) and plain(wanted) not in map(plain, validators):
             raise FetchFailed("changed", "it changed since it was looked at")
         span = (answer.headers.get("Content-Range") or "").partition("bytes ")[2]
-        if code == 206 or (code == 200 and span):  # some servers of S3 say only there that it is a part
+        if code == 206 or (code == 200 and span):  # some S3 servers say only in this header that the answer is partial
             if span.partition("-")[0] != str(at):
                 self.drop()
                 raise BrokenOff("the server sent another part than was asked for")
@@ -204,7 +207,7 @@ class FetchedFile:
         raise FetchFailed("refused", why)
 
     def check_size(self, size: int) -> None:
-        """Stop where it is more than may come, or than it has."""
+        """Raise FetchFailed if the size is over the limit or more than expected."""
         largest, wanted = self.entry.plan["largest"], self.link["size"]
         if largest and size > largest:
             raise FetchFailed("wrong", f"it has more than {largest} bytes, the most that is downloaded here")
@@ -212,7 +215,7 @@ class FetchedFile:
             raise FetchFailed("wrong", f"it has {size} bytes or more, and {wanted} were expected")
 
     def check(self) -> None:
-        """See that it is what was asked for."""
+        """Raise FetchFailed if the size or the checksum isn't as expected."""
         size, wanted = self.size(), self.link["size"]
         if wanted is not None and size != wanted:
             raise FetchFailed("wrong", f"{size} of {wanted} bytes came")
@@ -225,7 +228,7 @@ class FetchedFile:
 
 
 def digest(path: str, kind: str) -> str:
-    """The checksum of a file, in hexadecimal."""
+    """Return the checksum of a file, in hexadecimal."""
     sum, known = 1, None if kind == "adler32" else hashlib.new(kind)
     with open(path, "rb") as file:
         for piece in iter(lambda: file.read(BLOCK), b""):
@@ -237,7 +240,7 @@ def digest(path: str, kind: str) -> str:
 
 
 def read_piece(answer: http.client.HTTPResponse) -> bytes:
-    """The next bytes that come."""
+    """Read the next bytes of an answer; raise BrokenOff if the connection fails."""
     try:
         return answer.read(BLOCK)
     except (OSError, http.client.HTTPException) as error:
@@ -245,12 +248,12 @@ def read_piece(answer: http.client.HTTPResponse) -> bytes:
 
 
 def plain(version: str) -> str:
-    """A version without what some servers add to it and others don't."""
+    """Return a version without the `W/` that only some servers put before it."""
     return version[2:] if version.startswith("W/") else version
 
 
 def work(entry: CacheEntry, waiting: list[dict[str, Any]]) -> None:
-    """Have one file after another, until none is left or something is wrong."""
+    """Fetch one file after another until none is left or one has failed."""
     source = WebSources(entry.plan["public"])
     while not entry.trouble:
         with entry.lock:
@@ -264,12 +267,12 @@ def work(entry: CacheEntry, waiting: list[dict[str, Any]]) -> None:
         except OSError as error:
             full = error.errno in (errno.ENOSPC, errno.EDQUOT)
             entry.trouble = FetchFailed("full" if full else "failed", str(error))
-        except Exception as error:  # whatever it is, someone has to be told
+        except Exception as error:  # report any failure: nobody sees this thread's exceptions
             entry.trouble = FetchFailed("failed", f"{type(error).__name__}: {error}")
 
 
 def fill(entry: CacheEntry) -> None:
-    """Fetch all, and publish it."""
+    """Fetch all files of an entry, and publish it."""
     waiting = list(reversed(entry.plan["links"]))
     threads = [threading.Thread(target=work, args=(entry, waiting)) for _ in range(min(AT_ONCE, len(waiting)))]
     for thread in threads:
@@ -290,7 +293,7 @@ def fill(entry: CacheEntry) -> None:
 
 
 def claim(directory: str) -> bool:
-    """Be the one who brings the entry; whether nobody else does."""
+    """Claim the entry for this process, also from a process without heartbeat; return whether that succeeded."""
     place = os.path.join(directory, "claim")
     try:
         os.mkdir(place)
@@ -302,7 +305,7 @@ def claim(directory: str) -> bool:
             if time.time() - os.stat(place).st_mtime < DEAD:
                 return False
         aside = f"{place}.{os.getpid()}"
-        os.rename(place, aside)  # another who does the same fails here, or finds ours
+        os.rename(place, aside)  # a process that does the same fails here, or finds our claim
         shutil.rmtree(aside)
         os.mkdir(place)
     with open(os.path.join(place, "beat"), "w") as file:
@@ -311,7 +314,7 @@ def claim(directory: str) -> bool:
 
 
 def remove(path: str) -> None:
-    """Remove a file or directory, if it is there."""
+    """Remove a file or directory, if it exists."""
     if os.path.isdir(path):
         shutil.rmtree(path, ignore_errors=True)
     elif os.path.exists(path):
@@ -319,7 +322,7 @@ def remove(path: str) -> None:
 
 
 def main(directory: str, plan: str) -> None:
-    """Bring one entry, unless it is there or somebody else brings it."""
+    """Fetch one entry, unless it exists or another process is fetching it."""
     os.umask(0o077)
     with open(os.path.join(directory, plan)) as file:
         entry = CacheEntry(directory, json.load(file))
@@ -333,7 +336,7 @@ def main(directory: str, plan: str) -> None:
         beating.start()
         fill(entry)
     except FetchFailed as failed:
-        if failed.kind in ("full", "wrong", "changed"):  # what came is of no use, or in the way
+        if failed.kind in ("full", "wrong", "changed"):  # the fetched bytes are useless, or take up space
             for name in PARTS:
                 remove(entry.path(name))
         entry.write("failed", json.dumps({"kind": failed.kind, "why": failed.why}))

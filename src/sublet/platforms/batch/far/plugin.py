@@ -1,11 +1,11 @@
-"""HTCondor's transfer of what jobs name by http: and https: addresses, out of the cache of the system they run on.
+"""A file transfer plug-in that serves a job's http: and https: addresses from the cache of the system it runs on.
 
     plugin PLAIN KEPT SESSION -infile ASKED -outfile SAID
 
-PLAIN is HTCondor's own plug-in, which is left whatever is not for the cache: what has a query or a login in its
-address, what its server says nothing of by which it is known again, and what can't be fetched or kept here. KEPT is the
-cache, below the directory that sessions are kept in; SESSION is the lease's own, which protects what its jobs need.
-Travels there with the files that it names, so it has Python alone beside it.
+PLAIN is HTCondor's own plug-in, which gets all files that can't be cached: those with a query or a login in their
+address, those whose server gives no version or size, and those that can't be fetched or kept here. KEPT is the cache,
+below the directory of the sessions; SESSION is the lease's own session, which protects the entries that its jobs need.
+It is sent to the system together with the files that it imports, and needs nothing but Python.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from sublet.platforms.batch.far.asked import AskedFile, leave_to, read_asked
 from sublet.platforms.batch.far.fetcher import DEAD, main
 from sublet.platforms.batch.far.sources import BrokenOff, FetchFailed, WebSources
 
-STARTS = 3  # of a transfer that ended without a word
-PAUSE = 0.2  # seconds between two looks at what another job brings
+STARTS = 3  # of a transfer that ended without a result
+PAUSE = 0.2  # seconds between two checks on another job's transfer
 LONGEST_PAUSE = 5.0
 
 
 def is_open(url: str) -> bool:
-    """Whether anybody who knows the address may read it, so that it may be kept for others."""
+    """Whether anybody who knows the URL may read it, so that it may be cached for others."""
     parts = urllib.parse.urlsplit(url)
     return parts.scheme.lower() in ("http", "https") and not parts.query and "@" not in parts.netloc
 
 
 def name_entry(url: str, version: str, size: int) -> str:
-    """What it is called in the cache, by sessions as by jobs (data/model/links.py)."""
+    """Return the name of the cache entry, the same for sessions and jobs (data/model/links.py)."""
     text = "\0".join(["", "", f"{url} {version} {size} "])
     return f"data-{hashlib.sha256(text.encode('utf-8', 'surrogateescape')).hexdigest()}"
 
 
 def describe(url: str) -> tuple[str, int]:
-    """The version and size that a server tells of a file; FetchFailed if it doesn't."""
+    """Ask the server for a file's version and size; raise FetchFailed if it doesn't give both."""
     answer = WebSources(False).get(url, {"Accept-Encoding": "identity", "User-Agent": "sublet"}, {}, "HEAD")
     answer.read()
     version = answer.headers.get("ETag") or answer.headers.get("Last-Modified") or ""
@@ -52,7 +52,7 @@ def describe(url: str) -> tuple[str, int]:
 
 
 def open_kept(kept: str) -> None:
-    """Have the directory of the cache; FetchFailed if others could change what is in it."""
+    """Make the cache's directory; raise FetchFailed if others can write to it."""
     with contextlib.suppress(FileExistsError):
         os.mkdir(kept, 0o700)
     status = os.stat(kept)
@@ -61,7 +61,7 @@ def open_kept(kept: str) -> None:
 
 
 def need(directory: str, session: str, label: str) -> None:
-    """Note who needs an entry, before it is looked at."""
+    """Record that a session needs an entry; call this before looking at the entry."""
     os.makedirs(os.path.join(directory, "users"), 0o700, exist_ok=True)
     for name in (os.path.join("users", session), "used"):
         with open(os.path.join(directory, name), "w"):
@@ -72,7 +72,7 @@ def need(directory: str, session: str, label: str) -> None:
 
 
 def is_there(directory: str) -> bool:
-    """Whether an entry is whole, and nobody has changed it since."""
+    """Whether an entry is complete and hasn't been changed since."""
     content, seal = os.path.join(directory, "content"), os.path.join(directory, "seal")
     try:
         return os.stat(content).st_mtime <= os.stat(seal).st_mtime if os.path.exists(seal) else os.path.isfile(content)
@@ -81,7 +81,7 @@ def is_there(directory: str) -> bool:
 
 
 def is_claimed(directory: str) -> bool:
-    """Whether another brings it, who gives signs of life."""
+    """Whether another process is transferring the entry, by its heartbeat."""
     claim = os.path.join(directory, "claim")
     for sign in (os.path.join(claim, "beat"), claim):
         with contextlib.suppress(OSError):
@@ -90,7 +90,7 @@ def is_claimed(directory: str) -> bool:
 
 
 def have(directory: str, url: str, version: str, size: int) -> None:
-    """Have an entry in the cache: fetched here, or by another job or session that began earlier."""
+    """Get an entry into the cache: fetch it, or wait for another job or session that began earlier."""
     link = {"path": "file", "url": url, "headers": {}, "size": size, "checksum": "", "version": version}
     plan = {"folder": False, "total": size, "public": False, "largest": 0, "rate": 0, "links": [link]}
     for _ in range(STARTS):
@@ -109,7 +109,7 @@ def have(directory: str, url: str, version: str, size: int) -> None:
 
 
 def bring(asked: AskedFile, kept: str, session: str) -> int:
-    """Put a file where a job will see it, as its own copy; its size."""
+    """Copy a file from the cache to where the job will see it, and return its size."""
     if not is_open(asked.url) or not session:
         raise FetchFailed("refused", "it is not for the cache")
     open_kept(kept)
@@ -128,7 +128,7 @@ def bring(asked: AskedFile, kept: str, session: str) -> int:
 
 
 def transfer(plain: str, kept: str, session: str, asked: str, answers: str) -> int:
-    """Bring all that is asked for."""
+    """Transfer all files that HTCondor asks for, and return the exit code."""
     with open(asked) as file:
         wanted = read_asked(file.read())
     left = []

@@ -1,6 +1,6 @@
-"""Sends files that a session left, from the system itself: travels there behind `sources.py`, so it has Python alone.
+"""Uploads a session's results from the system itself; it is sent there behind `sources.py`, and needs only Python.
 
-The argument is the directory that they are below; stdin says what goes where, which holds secrets.
+Its argument is the directory of the results; stdin has the plan, which contains secrets.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from typing import Any, BinaryIO
 from sublet.platforms.batch.far.sources import FetchFailed, WebSources
 
 TRIES = 3
-PAUSE = 1.0  # seconds before the second try; twice as long before the third
+PAUSE = 1.0  # seconds before the second try; doubled before the third
 BLOCK = 1 << 20
 AGAIN = (408, 425, 429, 500, 502, 503, 504)
 
 
 class PacedFile:
-    """A file that is read no faster than so many bytes a second; 0: as fast as it goes."""
+    """A file that is read at most at `rate` bytes a second; 0: no limit."""
 
     def __init__(self, file: BinaryIO, rate: int) -> None:
-        """Begin where the file is."""
+        """Read from the file's current position."""
         self.file, self.rate = file, rate
 
     def read(self, size: int = BLOCK) -> bytes:
-        """The next piece."""
+        """Read the next piece."""
         piece = self.file.read(min(size, self.rate) if self.rate else size)
         if self.rate:
             time.sleep(len(piece) / self.rate)
@@ -37,7 +37,7 @@ class PacedFile:
 
 
 def send_file(sources: WebSources, root: str, put: dict[str, Any], rate: int) -> None:
-    """Put one file to its address, whole; FetchFailed says why not. No redirection is followed."""
+    """Upload one file completely; raise FetchFailed if that fails. Redirects aren't followed."""
     path = os.path.realpath(os.path.join(root, put["path"]))
     if os.path.commonpath([path, os.path.realpath(root)]) != os.path.realpath(root):
         raise FetchFailed("refused", "it is a link that leads elsewhere")
@@ -71,7 +71,7 @@ def send_file(sources: WebSources, root: str, put: dict[str, Any], rate: int) ->
 
 
 def main() -> int:
-    """Send all of them; the first that can't be sent ends it."""
+    """Upload all files, and stop at the first failure."""
     plan = json.load(sys.stdin)
     sources = WebSources(plan["public"])
     for put in plan["puts"]:

@@ -1,4 +1,4 @@
-"""Asking servers for files, on the system itself: travels there with `fetcher.py`, so it has Python alone beside it."""
+"""HTTP requests on the system itself; it is sent there with `fetcher.py`, and needs nothing but Python."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import urllib.parse
 import urllib.request
 from typing import Any
 
-CONNECT = 10.0  # seconds that a source has to be reached
+CONNECT = 10.0  # seconds to connect to a source
 SILENCE = 60.0  # seconds without a byte
 REDIRECTS = 5
 HOLDS_IPV4 = tuple(map(ipaddress.ip_network, ("64:ff9b::/96", "::/96")))
@@ -20,7 +20,7 @@ class FetchFailed(Exception):
     """It can't be had; the kind says what may help."""
 
     def __init__(self, kind: str, why: str) -> None:
-        """Say why."""
+        """Set the kind of failure and the reason."""
         super().__init__(why)
         self.kind, self.why = kind, why
 
@@ -29,13 +29,13 @@ class BrokenOff(Exception):
     """It broke off, and may go on."""
 
     def __init__(self, why: str, pause: float = 0.0) -> None:
-        """Say why, and for how long the server wants to be left alone."""
+        """Set the reason, and how many seconds the server wants us to wait."""
         super().__init__(why)
         self.pause = pause
 
 
 def is_public(text: str) -> bool:
-    """Whether an address is public itself, and so is an IPv4 address that it stands for."""
+    """Whether an IP address is public, and so is any IPv4 address embedded in it."""
     address = ipaddress.ip_address(text.partition("%")[0])
     inner = None
     if address.version == 6:
@@ -47,17 +47,17 @@ def is_public(text: str) -> bool:
 
 
 class WebSources:
-    """Asks servers, each by a connection that is used again; what opens one host is shown to no other."""
+    """Asks servers over reused connections; one host's credentials are sent to no other host."""
 
     def __init__(self, public: bool) -> None:
-        """Whether only public addresses may be asked."""
+        """Set whether only public addresses may be contacted."""
         self.public = public
         self.connections: dict[tuple[str, str], http.client.HTTPConnection] = {}
 
     def get(
         self, url: str, headers: dict[str, str], own: dict[str, str], method: str = "GET"
     ) -> http.client.HTTPResponse:
-        """The answer to a request, wherever the address leads on to."""
+        """Return the answer to a request, following redirects."""
         first = urllib.parse.urlsplit(url)
         for _ in range(REDIRECTS + 1):
             parts = urllib.parse.urlsplit(url)
@@ -76,7 +76,7 @@ class WebSources:
     def ask(
         self, parts: urllib.parse.SplitResult, headers: dict[str, str], method: str = "GET"
     ) -> http.client.HTTPResponse:
-        """One request; a connection that was used before may have been closed meanwhile."""
+        """Make one request; try again on a new connection if a reused one has been closed."""
         key = (parts.scheme, parts.netloc)
         path = (parts.path or "/") + ("?" + parts.query if parts.query else "")
         for fresh in (False, True):
@@ -97,7 +97,7 @@ class WebSources:
         raise BrokenOff("no connection")
 
     def connect(self, parts: urllib.parse.SplitResult) -> http.client.HTTPConnection:
-        """A connection to a host, or through the proxy that the system names."""
+        """Connect to a host, directly or through the system's proxy."""
         port = parts.port or (443 if parts.scheme == "https" else 80)
         proxy = urllib.request.getproxies().get(parts.scheme)
         if proxy and not urllib.request.proxy_bypass(parts.hostname or ""):
@@ -116,7 +116,7 @@ class WebSources:
         return self.wrap(parts, port, raw)
 
     def open_any(self, addresses: list[Any], name: str) -> socket.socket:
-        """A connection to the first of these addresses that answers."""
+        """Connect to the first of these addresses that answers."""
         trouble: OSError | None = None
         for family, kind, protocol, _, address in addresses:
             raw = socket.socket(family, kind, protocol)
@@ -131,7 +131,7 @@ class WebSources:
         raise FetchFailed("unreachable", f"{name} can't be reached: {trouble}")
 
     def wrap(self, parts: urllib.parse.SplitResult, port: int, raw: socket.socket) -> http.client.HTTPConnection:
-        """The connection as HTTP speaks over it."""
+        """Make an HTTP connection from a socket, with TLS for https."""
         connection = http.client.HTTPConnection(parts.hostname or "", port, timeout=SILENCE)
         if parts.scheme == "https":
             try:
@@ -147,7 +147,7 @@ class WebSources:
     def connect_through(
         self, proxy: urllib.parse.SplitResult, parts: urllib.parse.SplitResult, port: int
     ) -> http.client.HTTPConnection:
-        """A connection through a proxy."""
+        """Connect through a proxy."""
         whole = parts.scheme == "https"
         kind = http.client.HTTPSConnection if whole else http.client.HTTPConnection
         connection = kind(proxy.hostname or "", proxy.port or 3128, timeout=CONNECT)

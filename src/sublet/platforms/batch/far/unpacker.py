@@ -1,7 +1,7 @@
-"""Unpacking archives: nothing leads out, nothing grows without bound. It is used here, and travels to systems.
+"""Unpacks archives safely: no path leads outside, and the size is limited. It runs here, and is sent to systems.
 
-There it is Python from 3.8 on with nothing beside it: its arguments are an archive, the folder that it becomes, and a
-file to touch while it goes on. It exits with 65, and says why, where an archive can't be unpacked, or may not.
+There it needs Python 3.8 and nothing else. Its arguments are an archive, the folder to create, and a heartbeat file to
+touch meanwhile. It exits with 65 and a message if an archive can't or may not be unpacked.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 REFUSED = 65
-BEAT = 2.0  # seconds between two signs of life
+BEAT = 2.0  # seconds between heartbeats
 MOST_ENTRIES = 100_000
-RATIO = 200  # bytes for each byte of the archive
-ALWAYS = 256 << 20  # bytes that any archive may have, however small it is
+RATIO = 200  # unpacked bytes per byte of the archive
+ALWAYS = 256 << 20  # bytes that any archive may unpack to, however small it is
 READ = 1 << 20
 LONGEST_LINK = 4096
 ZSTANDARD = b"\x28\xb5\x2f\xfd"
@@ -38,7 +38,7 @@ class UnpackRefused(Exception):
 
 
 def find_safe_path(path: str) -> PurePosixPath:
-    """A path below a folder: it must lead nowhere else, and be one that people can see."""
+    """Return a path as relative and safe; raise UnpackRefused if it leads outside or has control characters."""
     parts = PurePosixPath(path).parts
     if path.startswith("/") or ".." in parts or not parts or any(ord(letter) < 32 for letter in path):
         raise UnpackRefused(f"it has a file whose name can't be used here: {path[:200]!r}")
@@ -52,13 +52,13 @@ class ArchiveEntry:
     path: str
     mode: int = 0o644
     is_folder: bool = False
-    link: str | None = None  # what it leads to: from its own folder, or of a hard link from the top on
+    link: str | None = None  # the link's target: relative to its own folder, or for a hard link to the top
     is_hard: bool = False
 
 
 @dataclass
 class Unpacker:
-    """One archive on its way into a folder."""
+    """One archive that is being unpacked into a folder."""
 
     top: Path
     limit: int  # bytes
@@ -67,7 +67,7 @@ class Unpacker:
     links: list[ArchiveEntry] = field(default_factory=list)
 
     def add(self, entry: ArchiveEntry, content: IO[bytes] | None) -> None:
-        """Make a file or a folder; links are made when all files are there."""
+        """Make a file or folder; links are made once all files exist."""
         self.entries += 1
         if self.entries > MOST_ENTRIES:
             raise UnpackRefused(f"the archive has more than {MOST_ENTRIES} files")
@@ -93,7 +93,7 @@ class Unpacker:
         self._make_folder(place.parent)
         if place.is_dir():
             raise UnpackRefused(f"the archive has a file and a folder of one name: {place.name!r}")
-        place.unlink(missing_ok=True)  # a later file of the same name counts
+        place.unlink(missing_ok=True)  # a later file of the same name wins
         with place.open("xb") as writer:
             while piece := content.read(READ):
                 self._count(len(piece))
@@ -106,7 +106,7 @@ class Unpacker:
             raise UnpackRefused(f"unpacked it has more than {self.limit} bytes, the most of such an archive")
 
     def make_links(self) -> None:
-        """Make each link as another name of the file that it leads to, so that no link is left that could lead out."""
+        """Make each link as a hard link to its target, so that no link remains that could lead outside."""
         waiting = list(self.links)
         while waiting:
             later = [entry for entry in waiting if not self._make_link(entry)]
@@ -118,7 +118,7 @@ class Unpacker:
             waiting = later
 
     def _make_link(self, entry: ArchiveEntry) -> bool:
-        """Whether its file is there by now; UnpackRefused if it leads out of the archive."""
+        """Make a link if its target exists, and return whether it did; raise UnpackRefused if it leads outside."""
         above = "" if entry.is_hard else os.path.dirname(entry.path)
         target = os.path.normpath(os.path.join(above, entry.link or ""))
         if target.startswith(("/", "../")) or target == ".." or "\0" in target:
@@ -127,14 +127,17 @@ class Unpacker:
         if not source.is_file():
             return False
         self._make_folder(place.parent)
-        self._count(source.stat().st_size)  # it is a file of its own where it is sent to
+        self._count(source.stat().st_size)  # it becomes a separate file when it is sent
         place.unlink(missing_ok=True)
         os.link(source, place)
         return True
 
 
 def unpack(archive: Path, top: Path, tell: Callable[[], None] = lambda: None) -> None:
-    """Unpack an archive into a new folder; UnpackRefused says why that can't be, or may not. Tells that it goes on."""
+    """Unpack an archive into a new folder, calling `tell` after each entry.
+
+    Raise UnpackRefused if it can't or may not be.
+    """
     size = archive.stat().st_size
     room = shutil.disk_usage(archive.parent).free
     unpacker = Unpacker(top, min(max(size * RATIO, ALWAYS), room))
@@ -198,14 +201,14 @@ def _read_zip(archive: zipfile.ZipFile) -> Iterator[tuple[ArchiveEntry, IO[bytes
 
 
 class Beating:
-    """Touches a file now and then."""
+    """Touches a heartbeat file every few seconds."""
 
     def __init__(self, file: str) -> None:
-        """Which one."""
+        """Set the file to touch."""
         self.file, self.last = file, 0.0
 
     def __call__(self) -> None:
-        """It goes on."""
+        """Touch the file, unless that was done a moment ago."""
         if time.monotonic() - self.last > BEAT:
             self.last = time.monotonic()
             with open(self.file, "w"):
@@ -213,7 +216,7 @@ class Beating:
 
 
 def main(archive: str, top: str, beat: str) -> int:
-    """Unpack one, all of it or nothing."""
+    """Unpack an archive completely or not at all, and return the exit code."""
     os.umask(0o077)
     shutil.rmtree(top, ignore_errors=True)
     try:
