@@ -1,4 +1,4 @@
-"""Bringing data to this machine, for a session whose data takes no road of its own."""
+"""Brings data to this machine, for sessions whose data can't take a road of its own to the system."""
 
 from __future__ import annotations
 
@@ -28,66 +28,66 @@ from sublet.platforms.port import Platform
 
 
 class Bringing(Protocol):
-    """Where it is told what is being brought."""
+    """Where staging reports its progress."""
 
     @property
     def staging(self) -> dict[str, str]:
-        """Of each session, what is being brought for it, and how far that is."""
+        """What is being staged for each session and how far it has come, by session id."""
         ...
 
 
 class CredentialOpener(Protocol):
-    """Knows people's credentials."""
+    """Opens people's stored credentials."""
 
     async def open(self, person: str) -> Sequence[Credential]:
-        """A person's, each for one place."""
+        """Return a person's credentials, each for one place."""
         ...
 
 
 class NodeSystems(Protocol):
-    """Knows on which systems the nodes of platforms are, where those are others, as with annexes."""
+    """Finds the systems that the nodes of a platform such as an annex belong to."""
 
     async def find_systems(self, platform: str) -> Sequence[tuple[Platform, str]]:
-        """Each of them now, and the session there that protects what is kept for the nodes; none: it is not known."""
+        """Return each system, and the session there that protects the nodes' cached files; empty if not known."""
         ...
 
 
 class StagingContext(Protocol):
-    """What staging needs of the loop that it is a step of."""
+    """What staging needs from the loop that runs it."""
 
     @property
     def kinds(self) -> ExecutableKinds:
-        """The kinds that are installed."""
+        """The installed kinds of executable."""
         ...
 
     @property
     def movers(self) -> Movers:
-        """The movers that are installed."""
+        """The installed movers."""
         ...
 
     @property
     def loop_state(self) -> Bringing:
-        """What is shown of it."""
+        """Where staging progress is reported."""
         ...
 
     @property
     def transfers(self) -> TransferLog:
-        """Where it is written down how long transfers took."""
+        """Where transfer times are recorded."""
         ...
 
     @property
     def credentials(self) -> CredentialOpener:
-        """What opens the storage that people's data is in."""
+        """The credentials for people's storage."""
         ...
 
     @property
     def systems(self) -> NodeSystems:
-        """Where the nodes of annexes are."""
+        """The systems that the nodes of annexes belong to."""
         ...
 
 
 def tell_progress(context: StagingContext, session: str, what: str) -> Progress:
-    """Let those who look at the session see how far it is."""
+    """Return a progress callback that shows how far a session's staging has come."""
 
     def tell(done: int, total: int | None) -> None:
         of = f" of {total >> 20}" if total else ""
@@ -114,9 +114,9 @@ async def bring_here(
     *,
     guest: bool = False,
 ) -> int:
-    """Bring data into a directory of this machine, and note how long that took; how many bytes came.
+    """Bring data into a directory of this machine, record how long it took, and return how many bytes came.
 
-    DataNotThere says why it can't be had.
+    Raise DataNotThere if it can't be brought.
     """
     if isinstance(mover, Reason):
         raise DataNotThere(name=data.name, location=data.location, why=mover.message)

@@ -1,4 +1,4 @@
-"""Caches: what systems and this machine keep for later sessions, and what is removed from there."""
+"""Caches of systems and of this machine: list what they keep for later sessions, and remove entries."""
 
 from __future__ import annotations
 
@@ -17,30 +17,33 @@ from sublet.people.model.person import Person
 from sublet.platforms.caching import CachesData
 from sublet.platforms.port import KeptFile, Platform
 
-PATIENCE = 30.0  # seconds that a system has to say what it keeps
+PATIENCE = 30.0  # seconds that a system has to list its cache
 LIST = "`sublet cache ls` lists cached data."
 
 
 class CachePlatforms(Protocol):
-    """Knows the platforms that there are."""
+    """Finds platforms by name."""
 
     by_name: dict[str, Platform]
 
     def get(self, name: str) -> Platform:
-        """The platform of a name, or an error that says which there are."""
+        """Return the platform of this name, or raise an error that lists the platforms."""
         ...
 
 
 @dataclass
 class Caches:
-    """Look into caches, and remove what is in them."""
+    """Lists the entries of caches, and removes them."""
 
     now: Clock
     authority: Authority
     platforms: CachePlatforms
 
     async def list(self, person: Person, platform: str = "") -> list[CacheReport]:
-        """What each of the platforms keeps, or one of them; a system that can't be asked says why."""
+        """Report what each platform's cache, or one platform's, contains.
+
+        A system that fails to answer gives its reason.
+        """
         self._require_right(person)
         chosen = self._choose(platform)
         reports = await asyncio.gather(*(self._report(name, each) for name, each in chosen.items()))
@@ -51,9 +54,9 @@ class Caches:
     async def remove(
         self, person: Person, platform: str, names: Collection[str], idle: timedelta, *, is_trial: bool = False
     ) -> Sequence[KeptEntry]:
-        """Remove entries by their names, or all that no session has needed for so long; which they were.
+        """Remove entries by name, or all that no session has used for `idle`, and return them.
 
-        `is_trial`: only say which they would be.
+        `is_trial`: only return what would be removed.
         """
         self._require_right(person)
         there = self._choose(platform)[platform]
@@ -94,7 +97,7 @@ class Caches:
         return {each: there for each, there in platforms.items() if isinstance(there, CachesData)}
 
     def _require_right(self, person: Person) -> None:
-        """A cache is everyone's: on one's own service its owner looks into it, on a gateway its operators."""
+        """Raise an error unless the person owns this personal service, or operates this gateway."""
         if self.authority.has_owner:
             self.authority.require_owner(person)
         else:

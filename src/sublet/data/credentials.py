@@ -1,4 +1,4 @@
-"""Credentials for other people's storage: kept sealed, one person's alone, shown to the place that each is for."""
+"""Credentials for other people's storage: sealed, private to a person, and shown only to the place each is for."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOST = 100
 
 @dataclass
 class Credentials:
-    """Add, list, remove; and open them for a person's own sessions."""
+    """Adds, lists and removes credentials, and opens them for their owner's sessions."""
 
     store: Store
     now: Clock
@@ -37,7 +37,7 @@ class Credentials:
     async def add(
         self, person: Person, credential: Credential, host: str = "", passphrase: str = ""
     ) -> SealedCredential:
-        """Keep one, in place of the one that there was for the same address; a key is kept without its passphrase."""
+        """Store a credential, replacing the one for the same address; an SSH key is stored without its passphrase."""
         if person.guest:
             raise NotAllowed(why="Guests of a personal service keep no credentials here.", how="Use your own service.")
         if why := check_place(credential.place, credential.kind, credential.endpoint):
@@ -63,11 +63,11 @@ class Credentials:
         tx.audit.add(AuditEntry(new.created, new.person, "credential.add", "credential", new.id, detail, host))
 
     async def list(self, person: Person) -> list[SealedCredential]:
-        """A person's; their secrets stay sealed."""
+        """List a person's credentials, with their secrets sealed."""
         return await self.store.read(lambda tx: tx.credentials.of(person.name))
 
     async def remove(self, person: Person, place: str, host: str = "") -> None:
-        """Forget one."""
+        """Remove the credential for a place."""
 
         def remove(tx: Tx) -> bool:
             gone = tx.credentials.remove(person.name, place)
@@ -82,13 +82,13 @@ class Credentials:
             raise NotFound(noun="credential", name=place, hint="`sublet credential list` lists your credentials.")
 
     async def open(self, person: str) -> tuple[Credential, ...]:
-        """A person's, to be shown to the places that they are for; one that can't be shown is none."""
+        """Return a person's credentials with their secrets unsealed, without those that are unusable."""
         sealed = await self.store.read(lambda tx: tx.credentials.of(person))
         opened = [replace(kept.credential, secret=await self._open(kept)) for kept in sealed]
         return tuple(credential for credential in opened if not check_secret(credential))
 
     async def find_token(self, address: str, person: str) -> str:
-        """The token that someone keeps for an address; empty: none."""
+        """Return the token that a person stored for an address, or an empty string."""
         credential = credential_for(await self.open(person), address) if person else None
         return credential.secret if credential and credential.kind is CredentialKind.TOKEN else ""
 
@@ -96,7 +96,7 @@ class Credentials:
         return await asyncio.to_thread(self.vault.open, sealed.purpose, sealed.credential.secret)
 
     async def reseal(self) -> dict[str, int]:
-        """Seal their secrets under the newest key."""
+        """Seal all secrets again, with the newest key."""
         old = await self.store.read(lambda tx: tx.credentials.secrets())
         new = {id: await asyncio.to_thread(self.vault.reseal, f"credential:{id}", secret) for id, secret in old.items()}
 

@@ -1,4 +1,4 @@
-"""How a system's own curl is told to bring a file or a folder, where it has no Python that could."""
+"""Plans how a system without a usable Python fetches a file or folder with its own curl."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from sublet.movers.arrival import missing
 from sublet.movers.port import Policy
 from sublet.platforms.caching import NoWay
 
-# What curl and this machine read in the same way; whatever else an address may be is left to other roads.
+# Only addresses that curl and this machine parse alike; data at all others takes other roads.
 HOST = re.compile(r"([A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?")
 REST = re.compile(r"(/[!-~]*)?")
-DOTS = re.compile(r"/(\.|%2e){1,2}(/|$)", re.IGNORECASE)  # curl would leave such parts of a path out
+DOTS = re.compile(r"/(\.|%2e){1,2}(/|$)", re.IGNORECASE)  # curl would drop such parts of a path
 HEADER = re.compile(r"[A-Za-z0-9-]+: [ -~]+")
-PATH = re.compile(r"[^/\x00-\x1f\x7f][^\x00-\x1f\x7f]*")  # of a file in a folder
-PIECES = "part.file.pieces"  # where those lie until all have come
-MOST_FILES = 20_000  # of a folder: curl holds what it knows of each in memory
+PATH = re.compile(r"[^/\x00-\x1f\x7f][^\x00-\x1f\x7f]*")  # a file's path in a folder
+PIECES = "part.file.pieces"  # holds the files until all have come
+MOST_FILES = 20_000  # in a folder: curl keeps what it knows of each file in memory
 OWN = {"Accept-Encoding": "identity", "User-Agent": "sublet"}
 
 
 async def plan_curl(data: Data, files: LinkedFiles, policy: Policy) -> ToolPlan:
-    """What curl is told; NoWay if it can't be, DataNotThere if it leads where it may not."""
+    """Plan the transfer by curl; raise NoWay if curl can't do it, DataNotThere if the address isn't allowed."""
     if files.is_folder:
         return await _plan_folder(data, files, policy)
     [link] = files.links
@@ -39,7 +39,7 @@ async def plan_curl(data: Data, files: LinkedFiles, policy: Policy) -> ToolPlan:
 
 
 async def _plan_folder(data: Data, files: LinkedFiles, policy: Policy) -> ToolPlan:
-    """The same for all files of a folder, which one curl brings."""
+    """Plan the transfer of all files of a folder by one run of curl."""
     if len({link.host for link in files.links}) != 1 or len(files.links) > MOST_FILES:
         raise NoWay("its files are too many for curl, or at several hosts")
     pinned = await _pin(data, urlsplit(files.links[0].url)) if policy.public_only else []
@@ -54,7 +54,10 @@ async def _plan_folder(data: Data, files: LinkedFiles, policy: Policy) -> ToolPl
 
 
 def describe_link_to_curl(link: FileLink) -> Sequence[str]:
-    """The address and the headers of a link, as lines of curl's settings; NoWay if curl might read them otherwise."""
+    """Return a link's address and headers as lines of a curl config.
+
+    Raise NoWay if curl might parse them differently.
+    """
     parts = urlsplit(link.url)
     rest = parts.path + (f"?{parts.query}" if parts.query else "")
     headers = [f"{name}: {value}" for name, value in {**OWN, **link.headers}.items()]
@@ -73,7 +76,7 @@ def _quote(text: str) -> str:
 
 
 async def _pin(data: Data, parts: SplitResult) -> Sequence[str]:
-    """The one address that curl connects to: it is looked up here, where it is seen whether it is public."""
+    """Resolve the host here, check that it is public, and return the curl option that pins it to that address."""
     host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
     try:
         addresses = await public_addresses(host, port)
@@ -81,6 +84,6 @@ async def _pin(data: Data, parts: SplitResult) -> Sequence[str]:
         raise missing(data, str(error)) from error
     except OSError as error:
         raise NoWay(f"the name {host} can't be resolved here: {error.strerror}") from error
-    first = min(addresses, key=lambda text: ipaddress.ip_address(text).version)  # old ones read no others
+    first = min(addresses, key=lambda text: ipaddress.ip_address(text).version)  # old versions know IPv4 only
     shown = f"[{first}]" if ":" in first else first
     return [] if ":" in host else [f"resolve = {_quote(f'{host}:{port}:{shown}')}"]

@@ -1,4 +1,4 @@
-"""How long staging will take: what has to be moved, by which road, and how fast that went before."""
+"""Estimates how long staging will take: what has to be moved, by which road, and how fast earlier transfers were."""
 
 from __future__ import annotations
 
@@ -58,28 +58,28 @@ from sublet.platforms.port import Platform
 
 @dataclass(frozen=True, slots=True)
 class PlannedItem:
-    """Something that has to be there, and how long its mover guesses that it takes to be here."""
+    """Something that has to be staged, and its mover's guess of how long it takes to bring it here."""
 
-    data: Data  # with its size, where that is known
+    data: Data  # with its size, if known
     guess: timedelta
-    is_image: bool = False  # the system pulls it, where sessions there can't do so themselves
-    is_only_made: bool = False  # it is an archive at a path of the machine that runs it, and nothing is moved
+    is_image: bool = False  # pulled by the system before the session starts
+    is_only_made: bool = False  # an archive at a path of the machine that runs it: nothing is moved
     where: Whereabouts = NOWHERE
 
     @property
     def is_archive(self) -> bool:
-        """Whether a container tool needs something made of it; of a Singularity image that depends on the tool."""
+        """Whether a container tool has to build something from it; for a Singularity image that depends on the tool."""
         is_here = self.data.location.startswith("file:")
         return self.data.shared and not self.is_image and (is_here or not self.is_squashed)
 
     @property
     def is_squashed(self) -> bool:
-        """Whether it is a Singularity image, by its name."""
+        """Whether its name is that of a Singularity image."""
         return self.data.location.lower().endswith(SQUASHED)
 
     @property
     def label(self) -> str:
-        """What people call it: an image by where it is, a file by its name."""
+        """The name to show to people: an image's address, or a file's name."""
         if self.is_image:
             return self.data.location.removeprefix("docker://")
         return last_name(self.data.location) or self.data.name
@@ -87,19 +87,19 @@ class PlannedItem:
 
 @dataclass(frozen=True, slots=True)
 class StagingPlan:
-    """What has to be moved for a request, and what is known of earlier transfers."""
+    """What has to be staged for a request, and the earlier transfers to estimate from."""
 
     items: Sequence[PlannedItem] = ()
-    history: Sequence[Transfer] = ()  # the newest first
+    history: Sequence[Transfer] = ()  # newest first
 
     @property
     def images(self) -> dict[str, str]:
-        """The images of registries that are needed, and what each is called in caches, if that is known."""
+        """The registry images that are needed, with the cache entry of each if known."""
         return {item.data.location: item.where.entry for item in self.items if item.is_image}
 
     @property
     def archives(self) -> dict[str, ArchiveFile]:
-        """The archives of images that are on this machine, by their locations."""
+        """The image archives on this machine, by location."""
         return {
             item.data.location: ArchiveFile(unquote(urlsplit(item.data.location).path))
             for item in self.items
@@ -108,11 +108,11 @@ class StagingPlan:
 
     @property
     def entries(self) -> set[str]:
-        """What the items are called in caches, as far as that is known."""
+        """The cache entries of the items, as far as they are known."""
         return {name for item in self.items for name in (item.where.entry, item.where.archive)} - {""}
 
     def tell_sizes(self, request: Request) -> Request:
-        """The request, with the sizes of its data that were looked up."""
+        """Return the request with the data sizes that were looked up."""
         if not request.data:
             return request
         known = {item.data.name: item.data.size for item in self.items}
@@ -120,10 +120,10 @@ class StagingPlan:
         return replace(request, data=tuple(data))
 
     def estimate(self, platform: Platform, entries: Collection[str] = ()) -> StagingEstimate:
-        """How long it takes on a platform that has these entries in its cache already.
+        """Estimate how long staging takes on a platform whose cache has these entries already.
 
-        What comes from one host comes one after another, hosts are beside one another, and what was brought here is
-        sent on together afterwards. The askers' own estimates are of each item by itself.
+        Transfers from one host follow one another, hosts are used in parallel, and what was brought here is sent on
+        together afterwards. Estimates that the request gives apply to each item by itself.
         """
         items = [item for item in self.items if _counts(item, platform)]
         if not items:
@@ -152,7 +152,7 @@ class StagingPlan:
         return StagingEstimate(time, most, tuple(item.label for item in there), samples)
 
     def _choose_hop(self, item: PlannedItem, system: str) -> Hop:
-        """The road that data from there to this system took the last time."""
+        """Return the hop that data from this source to this system took last time."""
         source = source_of(item.data)
         hops = (known.hop for known in self.history if (known.source, known.system) == (source, system))
         return next((hop for hop in hops if hop is not Hop.SENT), Hop.THERE if item.is_image else Hop.HERE)
@@ -164,7 +164,7 @@ class StagingPlan:
         return predict_transfer(item.data.size, known, item.guess), len(known)
 
     def _predict_making(self, item: PlannedItem, platform: Platform, entries: Collection[str]) -> Spread:
-        """How long it takes until a container tool has what it runs, where that is before a session's time."""
+        """Predict how long it takes to make an image runnable, if that happens before the session's walltime begins."""
         is_made = item.data.location in entries or item.where.entry in entries
         if not item.is_archive or is_made or not can_make_images(platform):
             return Spread()
@@ -180,7 +180,7 @@ class StagingPlan:
 
 
 async def find_there(platform: Platform, plan: StagingPlan, seconds: float) -> Collection[str]:
-    """What a platform has of what a plan needs: entries of its cache, and images; nothing if it can't be asked now."""
+    """Return the cache entries and images of a plan that a platform has already; none if it doesn't answer in time."""
     there: set[str] = set()
     with suppress(SubletError, TimeoutError):
         async with asyncio.timeout(seconds):
@@ -194,7 +194,7 @@ async def find_there(platform: Platform, plan: StagingPlan, seconds: float) -> C
 
 
 def must_be_asked(platform: Platform, plan: StagingPlan) -> bool:
-    """Whether only the platform itself knows what it has of what a plan needs."""
+    """Whether only the platform itself knows which of the plan's items it has already."""
     return bool(
         (plan.entries and has_cache(platform))
         or (plan.images and can_fetch_images(platform))
@@ -203,19 +203,19 @@ def must_be_asked(platform: Platform, plan: StagingPlan) -> bool:
 
 
 def _counts(item: PlannedItem, platform: Platform) -> bool:
-    """Whether there is something to do for it on a platform before a session's own time."""
+    """Whether the item needs any work on this platform before the session starts."""
     if item.is_image:
         return _is_fetched_before(platform)
     return not item.is_only_made or can_make_images(platform)
 
 
 def _is_fetched_before(platform: Platform) -> bool:
-    """Whether images are fetched before a session's own time begins, not by the session."""
+    """Whether images are fetched before the session starts, instead of by the session."""
     return not platform.fetches or can_fetch_images(platform)
 
 
 def _is_there(item: PlannedItem, platform: Platform, entries: Collection[str]) -> bool:
-    """Whether nothing has to be moved to the platform for it; what many share is looked at here all the same."""
+    """Whether the platform has the item already, so that nothing is moved to it."""
     is_image_there = (item.is_image or item.is_only_made) and item.data.location in entries
     is_kept = item.where.entry in entries or item.where.archive in entries
     return is_image_there or is_kept or item.where.platform == platform.name
@@ -232,9 +232,9 @@ async def plan_staging(
     finder: EntryFinder | None = None,
     person: str = "",
 ) -> tuple[StagingPlan, list[Reason]]:
-    """What the data, and an executable that makes sense, need to be moved; or what can't be brought.
+    """Plan what has to be moved for the executable and its data, or return the reasons why it can't be brought.
 
-    `look`: sizes that nobody told are looked up; `finder`: and what it is called in caches, for this person.
+    `look`: look up unknown sizes; `finder`: also find the cache entries that this person may use.
     """
     pushing = [movers.choose_push(output, guest=guest) for output in request.outputs]
     reasons = [choice for choice in pushing if isinstance(choice, Reason)]
@@ -270,7 +270,7 @@ async def plan_staging(
 async def _plan_images(
     kinds: ExecutableKinds, movers: Movers, executable: Executable | None, finder: EntryFinder | None, *, guest: bool
 ) -> list[PlannedItem]:
-    """The image that a system pulls; of several addresses the first."""
+    """Plan the image that the system pulls: the first of the kind's addresses."""
     kind = kinds.by_name.get(executable.kind) if executable else None
     if kind is None or executable is None:
         return []
@@ -284,13 +284,13 @@ async def _plan_images(
 
 
 def _list_archives(kinds: ExecutableKinds, executable: Executable | None) -> Sequence[str]:
-    """Archives of images that are named by their paths."""
+    """List the image archives that the executable names by path."""
     kind = kinds.by_name.get(executable.kind) if executable else None
     return kind.archives(executable) if kind and executable else ()
 
 
 def _plan_archives(paths: Sequence[str]) -> list[PlannedItem]:
-    """Those of them that are there."""
+    """Return a planned item for each archive that exists."""
     archives = []
     for path in paths:
         with suppress(OSError):
@@ -303,9 +303,9 @@ def _plan_archives(paths: Sequence[str]) -> list[PlannedItem]:
 async def _plan_item(
     movers: Movers, mover: AnyMover, data: Data, where: Whereabouts, look: bool, *, guest: bool
 ) -> tuple[PlannedItem, list[Reason]]:
-    """By the asker's word, else by its size, which is looked up where it is really going to be brought.
+    """Plan one item, with its size looked up if the request doesn't give it.
 
-    What only has a name is looked up in any case: it may be nowhere that it can be brought from.
+    Data known only by a name is always looked up, as there may be no address to bring it from.
     """
     reasons: list[Reason] = []
     size = where.size if data.size is None else data.size

@@ -1,4 +1,4 @@
-"""What can be run here: the kinds of executable, their ways to run, and the movers that bring what they need."""
+"""What can be run here: the kinds of executable, their ways, and the movers that bring their data."""
 
 from __future__ import annotations
 
@@ -19,42 +19,43 @@ KNOWN_DATA = (
 
 @dataclass(frozen=True)
 class ExecutableKinds:
-    """The kinds that are installed."""
+    """The installed kinds of executable."""
 
     by_name: Mapping[str, Kind]
     contained_only: bool  # a gateway runs nothing outside a container
 
     def ways(self, executable: Executable, tools: Mapping[str, str]) -> list[Way]:
-        """The ways to run it with these tools."""
+        """Return the ways to run the executable with these tools."""
         kind = self.by_name.get(executable.kind)
         ways = kind.ways(executable, tools) if kind else ()
         return [way for way in ways if way.contained or not self.contained_only]
 
     def is_contained(self, kind: str) -> bool:
-        """Whether what is of this kind runs in a container, and sees there what is bound by its own path."""
+        """Whether this kind runs in a container, where bound directories appear at paths of their own."""
         return kind in self.by_name and self.by_name[kind].in_container
 
     def inputs_of(self, executable: Executable | None, data: Iterable[Data]) -> list[Data]:
-        """All that must be there before the executable starts: the asker's data, and what the kind itself needs."""
+        """List all that must be staged before the executable starts: the request's data, and what its kind needs."""
         kind = self.by_name.get(executable.kind) if executable else None
         return [*data, *(kind.brings(executable) if kind and executable else ())]
 
 
 @dataclass(frozen=True)
 class Movers:
-    """The movers that are installed, as they may be used by whom."""
+    """The installed movers, by who may use them."""
 
     usual: Sequence[AnyMover]
-    for_guests: Sequence[AnyMover] = ()  # none of these sees this machine's files
-    reviewed: Sequence[AnyMover] = ()  # these use the service's own logins, for what was reviewed
-    remake: Callable[[Sequence[Credential]], Movers] | None = None  # the same, with what opens one person's storage
+    for_guests: Sequence[AnyMover] = ()  # these can't read this machine's files
+    reviewed: Sequence[AnyMover] = ()  # these use the service's own logins, for reviewed apps
+    # Makes the same movers with one person's credentials
+    remake: Callable[[Sequence[Credential]], Movers] | None = None
 
     def with_credentials(self, credentials: Sequence[Credential]) -> Movers:
-        """The same movers, which show these credentials to the places that they are for."""
+        """Return the same movers, which present these credentials to the places they are for."""
         return self.remake(credentials) if credentials and self.remake else self
 
     def choose_push(self, output: SentResults, *, guest: bool = False) -> Pushes | Reason:
-        """The mover that can send results to an address; or why none can."""
+        """Return the mover that can send results to the output's address, or the reason why none can."""
         scheme = output.to.partition(":")[0].lower() if ":" in output.to else "file"
         movers = self.for_guests if guest else self.usual
         pushing = [mover for mover in movers if isinstance(mover, Pushes)]
@@ -72,7 +73,10 @@ class Movers:
     def choose(
         self, data: Data, *, guest: bool = False, asked: bool = False, reviewed: bool = False
     ) -> AnyMover | Reason:
-        """The mover that can bring it; or why none can. What is asked for can't be what only kinds bring."""
+        """Return the mover that can bring the data, or the reason why none can.
+
+        `asked`: the data is the request's own, so movers that only kinds of executable use are left out.
+        """
         movers = self.for_guests if guest else self.reviewed if reviewed else self.usual
         if asked:
             movers = [mover for mover in movers if SIMPLE in kinds_of(mover)]

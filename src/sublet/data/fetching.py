@@ -1,4 +1,4 @@
-"""Has a system fetch data by itself, and looks until it has: by our program, or by one of its own."""
+"""Has a system fetch data itself, with Sublet's program or one of its own tools, and waits until it is done."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sublet.movers.arrival import missing
 from sublet.movers.port import SourceChanged
 from sublet.platforms.caching import EntryPhase, EntryState, HostAway, NoWay
 
-STARTS = 3  # of a program that fetches and ends without a word
+STARTS = 3  # attempts with a program that ends without reporting anything
 
 
 async def fetch_on_system(
@@ -22,7 +22,10 @@ async def fetch_on_system(
     start: Callable[[], Awaitable[None]],
     publish: Callable[[], Awaitable[None]],
 ) -> EntryState:
-    """Start what fetches, look until it has, and publish what it leaves to be published; NoWay if it can't."""
+    """Start the program that fetches, wait for the entry, and publish it if needed.
+
+    Raise NoWay if it can't be fetched.
+    """
     cache, progress = journey.cache, journey.tell(f"{journey.platform} is fetching {data.name}")
 
     async def publish_whole(_: Mapping[str, int]) -> None:
@@ -41,7 +44,7 @@ async def fetch_on_system(
 
 
 def explain_failure(journey: Journey, data: Data, host: str, state: EntryState) -> None:
-    """Raise what a failure means: another road may help, or none."""
+    """Raise the error that a failed fetch stands for, which says whether another road may help."""
     if state.kind == "changed":
         raise SourceChanged(state.why)
     if state.kind == "full":

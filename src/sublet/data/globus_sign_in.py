@@ -1,4 +1,4 @@
-"""Signing in to Globus: the address where a person does that, and keeping what Globus gives for the code."""
+"""Signs in to Globus: the address where a person signs in, and the refresh token that their code is exchanged for."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ REGISTER = "Register a native app at app.globus.org/settings/developers, and add
 
 @dataclass(frozen=True, slots=True)
 class GlobusVisit:
-    """A sign-in that has begun; its secret stays with the person who signs in."""
+    """A sign-in that has begun; its verifier stays with the person who signs in."""
 
-    address: str  # where they sign in, and see a code
+    address: str  # where the person signs in and gets a code
     client: str
     verifier: str
 
 
 @dataclass
 class GlobusSignIn:
-    """Begin, and finish with the code."""
+    """Begins a sign-in to Globus, and finishes it with the code."""
 
     settings: Settings
     credentials: Credentials
 
     def begin(self, person: Person, place: str, client: str = "") -> GlobusVisit:
-        """Where the person signs in, for all collections or for one."""
+        """Return where the person signs in, for all collections or for one."""
         if person.guest:
             raise NotAllowed(why="Guests of a personal service keep no credentials here.", how="Use your own service.")
         if not place.lower().startswith(f"{GLOBUS}:"):
@@ -50,7 +50,7 @@ class GlobusSignIn:
     async def finish(
         self, person: Person, place: str, visit: GlobusVisit, code: str, host: str = ""
     ) -> SealedCredential:
-        """Exchange the code, and keep the refresh token sealed, in place of what there was for the same address."""
+        """Exchange the code, and store the refresh token sealed, replacing the credential for the same address."""
         try:
             token = await exchange_code(self.settings.globus_auth, visit.client, code.strip(), visit.verifier)
         except (GlobusFailed, Interrupted) as failed:

@@ -1,4 +1,4 @@
-"""Images of containers, had before a session's own time begins: kept on its system, fetched there, or made there."""
+"""Stages container images before a session starts: cached on its system, fetched there, or built there."""
 
 from __future__ import annotations
 
@@ -30,31 +30,31 @@ from sublet.platforms.caching import CachesData, DataCache, ExpectsImages, Fetch
 from sublet.platforms.port import Platform
 
 FETCHED = "image.sif"
-KEPT_AS_FILES = ("apptainer", "singularity")  # tools that have images as files, not in a store of their own
-ONLY_DIRECTORIES = "charliecloud"  # a tool that has images as directories alone
+KEPT_AS_FILES = ("apptainer", "singularity")  # tools that keep images as files, not in a store of their own
+ONLY_DIRECTORIES = "charliecloud"  # a tool that only runs images unpacked to directories
 PROGRAMS_FOR_UNPACKED = {
     "charliecloud": "ch-run",
     "podman": "podman",
-}  # tools that run unpacked images, and their programs
-NO_TIME = 0.5  # seconds: what took no longer was made before
+}  # the program of each tool that runs unpacked images
+NO_TIME = 0.5  # seconds: a faster "build" means that the image existed already
 
 
 def list_fetched(kinds: ExecutableKinds, executable: Executable | None, way: str) -> Sequence[Data]:
-    """The images of registries that an executable needs in this way, of which one is enough."""
+    """List the registry images that an executable can use with this way; any one of them is enough."""
     kind = kinds.by_name.get(executable.kind) if executable else None
     return kind.fetches_for(executable, way) if kind and executable else ()
 
 
 class ImageStaging:
-    """Has the images of one session where it will run."""
+    """Stages the container images of one session on its platform."""
 
     def __init__(
         self, context: StagingContext, platform: Platform, way: str, place: Path, session: str, person: str = ""
     ) -> None:
-        """Know for whom; nothing is done yet."""
+        """Remember the session, its platform and way; nothing is staged yet."""
         self._context, self._platform, self._way = context, platform, way
         self._place, self._session, self._person = place, session, person
-        self.roads: list[TakenRoad] = []  # of images of registries that took one
+        self.roads: list[TakenRoad] = []  # the roads of registry images that took one
 
     async def stage(
         self,
@@ -65,7 +65,7 @@ class ImageStaging:
         *,
         guest: bool,
     ) -> dict[str, str]:
-        """Have all of them; the paths of the session's files that its platform keeps elsewhere, and where."""
+        """Stage all images; return the session's files that its platform keeps elsewhere, and their paths there."""
         kept = await self.fetch(executable, journey, guest=guest)
         arrived = {arrival.data.name: arrival for arrival in arrivals}
         for data in [each for each in wanted if each.shared]:
@@ -76,9 +76,9 @@ class ImageStaging:
         return kept | await self.make(executable)
 
     async def keep(self, data: Data) -> dict[str, str]:
-        """Have the platform keep a file that was brought here; where each is that it keeps elsewhere.
+        """Have the platform keep files that were brought here; return the paths of those that it keeps elsewhere.
 
-        An archive of an image is made into what runs there, in this way, before the session's own time begins.
+        An image archive is also turned into what the way runs, before the session starts.
         """
         kept: dict[str, str] = {}
         folder = self._place / "data" / directory_name(data.name)
@@ -93,7 +93,7 @@ class ImageStaging:
         return kept
 
     async def use_kept(self, cache: DataCache, arrival: Arrival) -> dict[str, str]:
-        """Let the session see a file that came to the cache of its system on a road; where it is, if that is far."""
+        """Give the session a file from its system's cache; return its path there if the system is remote."""
         name = arrival.files.links[0].path
         content = cache.find_content(arrival.entry)
         path = Path("data", directory_name(arrival.data.name), name)
@@ -105,7 +105,10 @@ class ImageStaging:
         return {}
 
     async def make(self, executable: Executable | None) -> dict[str, str]:
-        """Of an archive that lies where it runs and is not brought; what leads to it there, if that is far."""
+        """Build images from archives that are on the platform already.
+
+        Return the paths there if the platform is remote.
+        """
         kind = self._context.kinds.by_name.get(executable.kind) if executable else None
         made: dict[str, str] = {}
         for path in kind.archives(executable) if kind and executable else ():
@@ -127,7 +130,7 @@ class ImageStaging:
             await record_times(self._context, self._platform.name, made, Hop.MADE)
 
     async def fetch(self, executable: Executable | None, journey: Journey | None, *, guest: bool) -> dict[str, str]:
-        """Where sessions can't fetch what their kind fetches: have the first of it that can be had there, once."""
+        """Stage the first available of the executable's registry images, where sessions can't fetch it themselves."""
         failures: list[DataNotThere] = []
         is_reviewed = executable is not None and executable.kind == APP.name
         for data in list_fetched(self._context.kinds, executable, self._way):
@@ -146,7 +149,10 @@ class ImageStaging:
         return {}
 
     async def _unpack(self, data: Data, mover: AnyMover | Reason) -> bool:
-        """Have it fetched here and unpacked, for a tool that runs directories; else that tool fetches it by itself."""
+        """Fetch the image here and unpack it, for a tool that runs directories.
+
+        If that fails, the tool fetches it itself.
+        """
         if self._way == ONLY_DIRECTORIES and isinstance(self._platform, FetchesImages):
             with suppress(DataNotThere):
                 await self._fetch(data, mover, None, pulls=False)
@@ -154,7 +160,7 @@ class ImageStaging:
         return False
 
     async def _find_unpacked(self, data: Data) -> bool:
-        """Let the session see an image that was unpacked before; whether one was."""
+        """Give the session an image that was unpacked earlier; return whether there was one."""
         if self._way != ONLY_DIRECTORIES or not isinstance(self._platform, FetchesImages):
             return False
         folder = self._place / "data" / directory_name(data.name)
@@ -164,11 +170,11 @@ class ImageStaging:
         return True
 
     async def _fetch_before(self, data: Data, mover: AnyMover | Reason) -> None:
-        """Where sessions fetch images by themselves: have it before one's own time begins, if that can be."""
+        """Fetch an image before the session starts, on a platform whose sessions could also fetch it themselves."""
         if not isinstance(self._platform, FetchesImages):
             return
         if isinstance(mover, Pins) and self._way in KEPT_AS_FILES:
-            with suppress(DataNotThere):  # by its digest it is kept for all; else it is fetched for this session
+            with suppress(DataNotThere):  # a pinned image is kept for all sessions, any other for this session only
                 data = await mover.pin(data)
         self._tell(data)
         began = monotonic()
@@ -179,7 +185,7 @@ class ImageStaging:
     async def _fetch(
         self, data: Data, mover: AnyMover | Reason, journey: Journey | None, *, pulls: bool, guest: bool = False
     ) -> dict[str, str]:
-        """Have it there: fetched by the platform, in this way, if it may; else streamed to its cache, or sent."""
+        """Stage an image: pulled by the platform if possible, or else streamed to its cache, or sent from here."""
         if isinstance(mover, Pins):
             data = await mover.pin(data)
         self._tell(data)
@@ -213,7 +219,7 @@ class ImageStaging:
         return kept
 
     async def _take_road(self, journey: Journey, data: Data, mover: Links) -> dict[str, str]:
-        """Have its archive in the cache of the system, once for all sessions, past this machine's disk."""
+        """Bring the image's archive into the system's cache, without using this machine's disk."""
         arrival = await take_road(journey, data, mover)
         if arrival is None:
             return {}
@@ -221,9 +227,9 @@ class ImageStaging:
         return await self.use_kept(journey.cache, arrival)
 
     async def _stream_to_systems(self, data: Data, mover: Links) -> dict[str, str]:
-        """Where nodes are on other systems: have its archive in the cache of each of those, past this machine's disk.
+        """Stream the image's archive to the caches of the systems that the nodes are on.
 
-        Nothing, if one of them can't have it: then it is kept here, and goes along with the session.
+        Return nothing if one of the systems can't take it: the archive is then kept here and travels with the session.
         """
         if not isinstance(self._platform, ExpectsImages):
             return {}
@@ -243,7 +249,7 @@ class ImageStaging:
         return {str(Path("data", directory_name(data.name), name)): path}
 
     async def _stream_to(self, system: Platform, user: str, data: Data, mover: Links) -> Arrival | None:
-        """Have it in the cache of one system, and what runs there made of it; None: it has none."""
+        """Bring an image into one system's cache and build it there; return None if the system has no cache."""
         if not isinstance(system, CachesData):
             return None
         tell = partial(tell_progress, self._context, self._session)
@@ -255,7 +261,10 @@ class ImageStaging:
         return arrival
 
     async def _link_archive(self, data: Data, mover: Links) -> bool:
-        """Have its archive on this machine, once for all sessions, and as a file of this one; whether it is."""
+        """Keep the image's archive once on this machine, linked into the session's directory.
+
+        Return whether that worked.
+        """
         if not isinstance(self._platform, SendsArchives):
             return False
         cache = await self._platform.open_archives()
@@ -266,7 +275,7 @@ class ImageStaging:
             return False
         file = self._place / "data" / directory_name(data.name) / arrival.files.links[0].path
         await asyncio.to_thread(_link, file, cache.find_content(arrival.entry))
-        await cache.leave(self._session)  # its own name keeps the file for it
+        await cache.leave(self._session)  # the session's own hard link keeps the file
         if arrival.taken.road is not Road.CACHED:
             self.roads.append(arrival.taken)
         return True
@@ -281,21 +290,21 @@ class ImageStaging:
 
 
 def _leave_alone(folder: Path, name: str) -> None:
-    """Remove what a folder has beside one file."""
+    """Remove every file of a folder except one."""
     for file in folder.iterdir():
         if file.name != name:
             file.unlink()
 
 
 def _link(file: Path, content: str) -> None:
-    """Give a file another name, also where an earlier try has done so."""
+    """Make a hard link, replacing one that an earlier attempt made."""
     file.parent.mkdir(parents=True, exist_ok=True)
     file.unlink(missing_ok=True)
     file.hardlink_to(content)
 
 
 def _point(link: Path, target: str) -> None:
-    """Make a link, also where an earlier try has made one."""
+    """Make a symbolic link, replacing one that an earlier attempt made."""
     link.parent.mkdir(parents=True, exist_ok=True)
     aside = link.with_name(f".{link.name[:100]}.new")
     aside.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""For whom data is taken where; and bringing an entry of a cache alone, while others who need it wait."""
+"""A transfer's context, and the rule that only one session brings a cache entry while others wait for it."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from sublet.movers.arrival import missing
 from sublet.movers.port import Progress
 from sublet.platforms.caching import DataCache, EntryPhase, EntryState
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0  # seconds between two looks at how far it is
-SOON = 10.0  # seconds within which a program that fetches has to show itself
+FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0  # seconds between two polls
+SOON = 10.0  # seconds until a program that fetches must have reported something
 
 
 @dataclass(frozen=True)
 class Journey:
-    """For whom data is taken where."""
+    """Where data is taken, for which session and person."""
 
     cache: DataCache
     platform: str
     session: str
     person: str
-    tell: Callable[[str], Progress]  # where it is told how far it is, by what is being done
-    no_ways: dict[str, str] = field(default_factory=dict)  # names of data → why it could not take a road of its own
+    tell: Callable[[str], Progress]  # makes a progress callback from a text
+    no_ways: dict[str, str] = field(default_factory=dict)  # names of data → why each could not take a road of its own
 
 
 async def watch_entry(cache: DataCache, entry: str, progress: Progress) -> EntryState:
-    """Look again and again, until it is there, or came, or failed, or nobody brings it."""
+    """Poll a cache entry until it is complete, has come or failed, or no one brings it."""
     pause, seen = FIRST_PAUSE, time.monotonic()
     while True:
         state = await cache.look(entry)
@@ -49,7 +49,7 @@ async def watch_entry(cache: DataCache, entry: str, progress: Progress) -> Entry
 
 
 def heed_cancel() -> None:
-    """Stop, if someone cancelled the session while the system was asked."""
+    """Raise CancelledError if the session was cancelled while the system was being asked."""
     if (task := asyncio.current_task()) and task.cancelling():
         raise asyncio.CancelledError
 
@@ -57,7 +57,7 @@ def heed_cancel() -> None:
 async def bring_alone(
     cache: DataCache, entry: str, progress: Progress, bring: Callable[[Mapping[str, int]], Awaitable[None]]
 ) -> EntryState:
-    """Bring an entry, given the sizes of what has come; unless another does so already."""
+    """Bring an entry, given the sizes of the parts that have come, unless another session brings it already."""
     while (sizes := await cache.claim(entry)) is None:
         state = await watch_entry(cache, entry, progress)
         if state.phase is EntryPhase.THERE:
@@ -72,7 +72,7 @@ async def bring_alone(
 
 
 async def publish_entry(cache: DataCache, entry: str, data: Data, files: LinkedFiles) -> None:
-    """Let it be used; DataNotThere says what differs from what was expected."""
+    """Publish an entry for use; raise DataNotThere if its content isn't as expected."""
     try:
         await cache.publish(entry, files)
     except DiskFull:

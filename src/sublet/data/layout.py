@@ -1,8 +1,8 @@
-"""Laying out what was brought in the working directory: a session's own copy, which it may change.
+"""Lays out staged data in the working directory, as a session's own copy that it may change.
 
-Data that can be written and that the executable wants to see below its working directory is moved there, instead of
-being mounted: programs then find their neighbours beside them, whatever the platform. `brought.json` remembers what
-was laid out, so that what the session left as it was is not taken for a result.
+Writable data that the executable wants below its working directory is moved there instead of being mounted, so that
+programs find their files side by side on any platform. `brought.json` records what was laid out, so that unchanged
+files aren't taken for results.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ BROUGHT = "brought.json"  # in a session's directory: size and time of each file
 
 
 def list_laid_out(request: Request) -> list[tuple[Data, Volume]]:
-    """The data that goes into the working directory, and where."""
+    """List the data that goes into the working directory, with the volume that says where."""
     data = {item.name: item for item in request.data if not item.storage}
     return [
         (data[volume.resource], volume)
@@ -32,15 +32,15 @@ def list_laid_out(request: Request) -> list[tuple[Data, Volume]]:
 
 
 def lay_out(request: Request, place: Path, elsewhere: Collection[str] = ()) -> None:
-    """Move it from where it was brought to; DataNotThere if something is in its place already.
+    """Move staged data into the working directory; raise DataNotThere if something is in its way.
 
-    What is `elsewhere`, by its name, is laid out there.
+    Data named in `elsewhere` is on the system already and is laid out there.
     """
     items = [item for item in list_laid_out(request) if item[0].name not in elsewhere]
     if not items:
         return
     work = place / "work"
-    shutil.rmtree(work, ignore_errors=True)  # of a try that was cut off: nothing has run here yet
+    shutil.rmtree(work, ignore_errors=True)  # left by an interrupted attempt: nothing has run here yet
     work.mkdir(mode=0o700, parents=True)
     for data, volume in sorted(items, key=lambda item: item[1].path != "."):
         folder = place / "data" / directory_name(data.name)
@@ -52,12 +52,12 @@ def lay_out(request: Request, place: Path, elsewhere: Collection[str] = ()) -> N
 
 
 def note_brought(place: Path) -> None:
-    """Remember what was laid out in a session's working directory, before it runs."""
+    """Record what was laid out in a session's working directory, before the session runs."""
     (place / BROUGHT).write_text(json.dumps({path: [size, time] for path, size, time in _files(place / "work")}))
 
 
 def _one_file(data: Data, folder: Path, path: str) -> Path | None:
-    """The one file that the data is, if the path is meant as that file's; None: the path is a folder's."""
+    """Return the data's only file if the path names that file; None if the path names a folder."""
     entries = sorted(folder.iterdir())
     location = unquote(urlsplit(data.location).path) if ":" in data.location else data.location
     if data.unpack or len(entries) != 1 or not entries[0].is_file() or os.path.isdir(location):
@@ -66,7 +66,7 @@ def _one_file(data: Data, folder: Path, path: str) -> Path | None:
 
 
 def is_path_of_file(path: str, name: str, location: str) -> bool:
-    """Whether a path is meant as that of the one file which data is; else it is a folder's, and the file is in it."""
+    """Whether a path names the data's only file, rather than a folder to put the file in."""
     plain = unquote(urlsplit(location).path) if ":" in location else location
     wanted, suffix = PurePosixPath(path), PurePosixPath(name).suffix
     return wanted.name in (name, os.path.basename(plain)) or bool(suffix and wanted.suffix == suffix)

@@ -1,4 +1,4 @@
-"""Data that has only a name, on a road of its own: each file from the first of its addresses that answers."""
+"""Links to data known only by a name: each file comes from the first of its addresses that answers."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from sublet.kernel.errors import DataNotThere
 from sublet.movers.port import Links, NoLinks, Policy, Resolves
 from sublet.movers.trees import safe_path
 
-FETCHED = ("http", "https", "s3", "s3+http", "s3+https", "dav", "davs")  # addresses that a system may fetch by itself
-MOST_ASIDE = 2  # hosts that are set aside, since each costs the time that it takes to find that out
+FETCHED = ("http", "https", "s3", "s3+http", "s3+https", "dav", "davs")  # addresses that a system may fetch itself
+MOST_ASIDE = 2  # hosts that may be set aside: each costs the time to find out that it doesn't answer
 
 
 @dataclass
 class NamedLinks:
-    """Links to the files that a name stands for; each is read by the mover of its address."""
+    """Links to the files that a name stands for, each read by the mover of its address."""
 
     movers: Movers
     resolver: Resolves
@@ -33,11 +33,11 @@ class NamedLinks:
     _files: Sequence[BringableFile] = ()
 
     def __post_init__(self) -> None:
-        """All movers of one person have one policy."""
+        """Take the movers' policy: all movers of a person have the same one."""
         self.policy = next((mover.policy for mover in self.movers.usual if isinstance(mover, Links)), Policy())
 
     async def links(self, data: Data) -> LinkedFiles:
-        """All of them; NoLinks where one has no address that this could be."""
+        """Return links to all files; raise NoLinks if one has no address that can be linked."""
         files = await find_files(self.movers, self.resolver, data)
         self._files = files
         if any(not any(isinstance(mover, Links) for mover, _ in file.sources) for file in files):
@@ -59,7 +59,7 @@ class NamedLinks:
         return LinkedFiles(links, is_folder=len(links) > 1 or "/" in links[0].path)
 
     def set_aside(self, host: str) -> bool:
-        """Prefer other hosts from now on; whether each file that has an address there has one elsewhere."""
+        """Avoid a host from now on; return whether all files at this host are also available elsewhere."""
         if host in self._aside or len(self._aside) >= MOST_ASIDE:
             return False
         self._aside.add(host)
@@ -73,7 +73,7 @@ class NamedLinks:
         return replace(linked.links[0], path=str(safe_path(data, file.path)))
 
     async def _link(self, data: Data, file: BringableFile) -> LinkedFiles:
-        """By the first address whose server answers this machine; else by one that the system may still reach."""
+        """Link a file by the first address that answers this machine, or by one that the system may still reach."""
         silent: LinkedFiles | None = None
         ordered = await self._hosts.order(file.sources)
         prompt = sorted(
@@ -94,7 +94,7 @@ class NamedLinks:
         return silent
 
     def read(self, data: Data, link: FileLink, offset: int) -> AsyncIterator[bytes]:
-        """One of them, from a byte on."""
+        """Read a linked file from a byte offset on."""
         mover, replica = self._readers[link.url]
         return mover.read(replica, link, offset)
 

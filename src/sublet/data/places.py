@@ -1,4 +1,4 @@
-"""Places: directories of systems that sessions share, declared by whoever runs the service and bound where jobs run."""
+"""Places: directories of systems that sessions share, declared by the service's operators and bound where jobs run."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ LIST = "`sublet place list` lists the places."
 
 
 class PlacePlatforms(Protocol):
-    """Knows the platforms that there are."""
+    """Finds platforms by name."""
 
     def get(self, name: str) -> Platform:
-        """The platform of a name, or an error that says which there are."""
+        """Return the platform of this name, or raise an error that lists the platforms."""
         ...
 
 
 class PlaceRules(Protocol):
-    """Knows who may use what."""
+    """Decides who may use what."""
 
     async def find_refusal(self, person: Person, noun: str, name: str) -> Reason | None:
-        """Why someone may not use something; None: they may."""
+        """Return why a person may not use something, or None if they may."""
         ...
 
 
@@ -60,13 +60,13 @@ class Containers(Protocol):
     """Knows which kinds of executable run in a container."""
 
     def is_contained(self, kind: str) -> bool:
-        """Whether what is of this kind sees what is bound in its container."""
+        """Whether executables of this kind see bound directories in a container."""
         ...
 
 
 @dataclass
 class SharedPlaces:
-    """Declare places, and bind them for sessions."""
+    """Declares places, and binds them for sessions."""
 
     store: Store
     now: Clock
@@ -76,7 +76,7 @@ class SharedPlaces:
     containers: Containers
 
     async def add(self, person: Person, place: DeclaredPlace, host: str = "") -> DeclaredPlace:
-        """Declare one, in place of the one that there was of this name."""
+        """Declare a place, replacing one of the same name."""
         self._require_right(person)
         platform = self.platforms.get(place.platform)
         if not platform.has_places:
@@ -96,7 +96,7 @@ class SharedPlaces:
         return new
 
     async def remove(self, person: Person, platform: str, name: str, host: str = "") -> None:
-        """Forget one; what lies in it stays, but scratch goes at once."""
+        """Remove a place; its files stay, but scratch directories expire at once."""
         self._require_right(person)
 
         def remove(tx: Tx) -> bool:
@@ -111,14 +111,14 @@ class SharedPlaces:
             raise NotFound(noun=NOUN, name=f"{name} on {platform}", hint=LIST)
 
     def _require_right(self, person: Person) -> None:
-        """On one's own service its owner declares places, on a gateway its operators."""
+        """Raise an error unless the person owns this personal service or operates this gateway."""
         if self.authority.has_owner:
             self.authority.require_owner(person)
         else:
             self.authority.require_operator(person)
 
     async def list(self, person: Person) -> list[DeclaredPlace]:
-        """Those that someone may use, and all for an operator."""
+        """List the places that a person may use; an operator sees all."""
         declared = await self.store.read(lambda tx: tx.places.list())
         if person.guest:
             return []
@@ -133,7 +133,7 @@ class SharedPlaces:
     async def find_refusals(
         self, person: Person, platforms: Sequence[Platform], request: Request
     ) -> Mapping[str, Reason]:
-        """Of the platforms, those that can't show a request's places to this person, and why."""
+        """Return the platforms that can't provide the request's places to this person, and why."""
         if not any(wish.is_needed for wish in request.places):
             return {}
         declared = await self.store.read(lambda tx: tx.places.list())
@@ -150,7 +150,7 @@ class SharedPlaces:
     async def _find_reason(
         self, person: Person, platform: Platform, there: Sequence[DeclaredPlace], wish: PlaceWish, request: Request
     ) -> Reason | None:
-        """Why a platform can't show this place to this person; None: it can."""
+        """Return why a platform can't provide this place to this person, or None if it can."""
         name = platform.name
         if not platform.has_places:
             return Reason("urn:not-supported", "places", f"{name}: {_explain_none(platform)}.", wish.name)
@@ -168,7 +168,7 @@ class SharedPlaces:
         return self._check_path(place, wish, request)
 
     def _check_path(self, place: DeclaredPlace, wish: PlaceWish, request: Request) -> Reason | None:
-        """Why it can't be seen where the request wants it."""
+        """Return why the place can't appear at the path that the request wants, or None if it can."""
         target = self._find_target(place, wish, request)
         contained = self._is_contained(request)
         why = check_target(target) if contained else check_link(target)
@@ -179,14 +179,17 @@ class SharedPlaces:
         return Reason("urn:invalid-value", "places", message, target, "", nearest) if why else None
 
     def _find_target(self, place: DeclaredPlace, wish: PlaceWish, request: Request) -> str:
-        """Where the program sees it: as it asks, else as it was declared, or by its name in its working directory."""
+        """Return where the program sees the place: at the requested or declared path, or in its working directory."""
         return wish.path or (place.target if self._is_contained(request) else place.name)
 
     def _is_contained(self, request: Request) -> bool:
         return bool(request.executable and self.containers.is_contained(request.executable.kind))
 
     async def bind(self, session: Session, platform: Platform, request: Request) -> tuple[BoundPlace, ...]:
-        """The places of a session where it is about to run, by today's rules; PlatformRefused if one can't be had."""
+        """Bind a session's places just before it runs, by the current rules.
+
+        Raise PlatformRefused if a needed one is unavailable.
+        """
         if not request.places:
             return ()
         person = Person(session.person, guest=platform.hosts(session.person))
@@ -221,7 +224,7 @@ class SharedPlaces:
 
 
 async def _check_quota(platform: Platform, place: DeclaredPlace, path: str) -> None:
-    """ScratchFull if someone has more in a place than they may, before a session adds to it."""
+    """Raise ScratchFull if a person's scratch has reached its quota, before a session adds to it."""
     size = await platform.measure_place(path) if isinstance(platform, MeasuresPlaces) else 0
     if size >= place.quota:
         sizes = {"size": describe_bytes(size), "quota": describe_bytes(place.quota)}
@@ -229,7 +232,7 @@ async def _check_quota(platform: Platform, place: DeclaredPlace, path: str) -> N
 
 
 def _keep_longest(tx: Tx, use: ScratchUse) -> None:
-    """A use moves the end, and never makes it earlier: someone may have extended it."""
+    """Record a use of scratch, which may extend its retention but never shortens it."""
     known = [kept for kept in tx.places.list_scratch(use.person) if replace(kept, until=use.until) == use]
     tx.places.keep(max([use, *known], key=lambda kept: kept.until))
 

@@ -1,4 +1,4 @@
-"""Where data that is in the cache of a system lies for a session: linked where it is only read, else a copy."""
+"""Where cached data appears in a session's directory: linked if it is only read, copied if it is writable."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from sublet.movers.arrival import missing
 from sublet.movers.port import AnyMover, FindsLeft, LiesOnSystems, Links, NoLinks, PlansTool, Resolves
 from sublet.platforms.caching import CachePlacement, DataCache, NoWay
 
-RECORD = "roads.json"  # in a session's directory here: what data of it is one file there, and its name
+RECORD = "roads.json"  # in a session's directory here: which of its data is a single file on the system, and its name
 
 
 def can_travel(request: Request, data: Data) -> bool:
     """Whether data may take a road of its own: nothing else is laid out in the same folder.
 
-    A file of this machine that many share is sent by its content instead.
+    A shared file of this machine is sent by its content instead.
     """
     if is_shared_here(data):
         return False
@@ -40,14 +40,14 @@ def can_travel(request: Request, data: Data) -> bool:
 
 
 def is_shared_here(data: Data) -> bool:
-    """Whether it is a file of this machine that many sessions share."""
+    """Whether the data is a file of this machine that many sessions share."""
     return data.shared and urlsplit(data.location).scheme in ("", "file")
 
 
 async def travel(
     journey: Journey, request: Request, data: Data, mover: AnyMover | Reason, movers: Movers
 ) -> Arrival | None:
-    """Take data to the system by a road of its own; None: it has none, and is brought here first."""
+    """Take data to the system by a road of its own; return None if there is none, so that it is brought here first."""
     if not can_travel(request, data):
         return None
     try:
@@ -60,14 +60,14 @@ async def travel(
         if isinstance(mover, Links):
             return await take_road(journey, data, mover)
     except (NoWay, NoLinks):
-        return None  # it is to be unpacked, and can't be there; or it can't be streamed
+        return None  # it can't be unpacked there, or can't be streamed
     if data.unpack:
         return None
     return await take_left(journey, data, mover) if isinstance(mover, FindsLeft) else None
 
 
 async def _travel_by_name(journey: Journey, data: Data, named: NamedLinks) -> Arrival | None:
-    """From where a name leads; what can't be had so is brought here, where every address is tried and told."""
+    """Take data by its name; return None if that fails, as bringing it here tries and reports every address."""
     try:
         return await take_road(journey, data, named)
     except DataNotThere as error:
@@ -76,7 +76,7 @@ async def _travel_by_name(journey: Journey, data: Data, named: NamedLinks) -> Ar
 
 
 def list_placements(request: Request, arrivals: Sequence[Arrival]) -> list[CachePlacement]:
-    """Where each of them lies below the session's directory."""
+    """List where the arrived data appears below the session's directory."""
     return [placement for arrival in arrivals for placement in _place(request, arrival)]
 
 
@@ -92,7 +92,7 @@ def _place(request: Request, arrival: Arrival) -> list[CachePlacement]:
 
 
 def _find_work_path(arrival: Arrival, path: str) -> str:
-    """Below the working directory, a file is at its path, or in the folder that the path is meant as."""
+    """Return a path below the working directory: the file's own, or in the folder that the path names."""
     target = PurePosixPath("work", path)
     if arrival.files.is_folder:
         return str(target)
@@ -101,7 +101,7 @@ def _find_work_path(arrival: Arrival, path: str) -> str:
 
 
 async def place_all(cache: DataCache, session: str, request: Request, arrivals: Sequence[Arrival]) -> None:
-    """Put all of them where the session will see them."""
+    """Put all arrived data where the session will see it."""
     for arrival in arrivals:
         for placement in _place(request, arrival) if arrival.left else ():
             await _take(cache, session, arrival, placement)
@@ -109,7 +109,7 @@ async def place_all(cache: DataCache, session: str, request: Request, arrivals: 
 
 
 async def _take(cache: DataCache, session: str, arrival: Arrival, placement: CachePlacement) -> None:
-    """A single file is named as the placement says; several keep their paths below it."""
+    """Take files that another session left; a single file is named as the placement says, several keep their paths."""
     if arrival.left is None:
         return
     files = arrival.left.files
@@ -123,7 +123,7 @@ async def _take(cache: DataCache, session: str, arrival: Arrival, placement: Cac
 
 
 def record_files(place: Path, arrivals: Sequence[Arrival]) -> None:
-    """Remember which data is one file there."""
+    """Record which data is a single file on the system."""
     names = {
         f"data/{directory_name(arrival.data.name)}": arrival.files.links[0].path
         for arrival in arrivals
@@ -133,7 +133,7 @@ def record_files(place: Path, arrivals: Sequence[Arrival]) -> None:
 
 
 def find_file_there(place: Path, source: str) -> str:
-    """The name of the one file that data is on the system; empty if it is none, or not there."""
+    """Return the name of data's single file on the system; empty if it isn't one, or isn't there."""
     try:
         names: dict[str, str] = json.loads((place / RECORD).read_text())
     except FileNotFoundError:

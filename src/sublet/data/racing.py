@@ -1,4 +1,4 @@
-"""Which of several addresses of the same content is tried first, and which are tried side by side."""
+"""Chooses which of several addresses of the same content to try first, and which to try in parallel."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from urllib.parse import urlsplit
 from sublet.booking.model.request import Data
 from sublet.movers.port import Mover, Progress
 
-MOST_ASKED = 8  # addresses of one file that are asked beforehand whether they answer, or tried side by side
-QUIET = 1.5  # seconds: whoever has no size to tell, and says so within them, has answered all the same
+MOST_ASKED = 8  # addresses of one file that are probed beforehand, or tried in parallel
+QUIET = 1.5  # seconds: a server that can't tell the size within this time has answered all the same
 Source = tuple[Mover, Data]
-Bring = Callable[[Source, Progress], Awaitable[str]]  # why it could not be brought from there; empty: it was
+Bring = Callable[[Source, Progress], Awaitable[str]]  # returns why the source failed, or an empty string
 
 
 @dataclass(frozen=True)
 class OrderedSources:
-    """The addresses of a file, by what their servers said when they were asked for its size."""
+    """The addresses of a file, by how their servers answered when asked for its size."""
 
-    prompt: Sequence[Source]  # those that answered, best first; one after the other
-    silent: Sequence[Source]  # those that said nothing: side by side, since nobody knows which of them is only slow
+    prompt: Sequence[Source]  # answered, best first; tried one after another
+    silent: Sequence[Source]  # did not answer; tried in parallel, since any of them may be merely slow
 
     @property
     def all(self) -> list[Source]:
-        """In the order in which they are of use."""
+        """All addresses, in the order in which to try them."""
         return [*self.prompt, *self.silent]
 
 
 @dataclass
 class SilentHosts:
-    """Which hosts gave no answer, so that no later file of the same data waits for them again."""
+    """Remembers hosts that did not answer, so that later files of the same data don't wait for them again."""
 
     hosts: set[str] = field(default_factory=set)
 
     async def order(self, sources: Sequence[Source]) -> OrderedSources:
-        """Those first that answer in a moment: at one that is dead or hangs, much time is lost."""
+        """Probe the addresses, and order them so that hosts that answer come first."""
         if len(sources) < 2:
             return OrderedSources(sources, ())
         known = [source for source in sources if _host(source) in self.hosts]
@@ -54,7 +54,7 @@ class SilentHosts:
 
 
 async def _ask(source: Source) -> tuple[int | None, float]:
-    """The size of what is there, and how long the answer took in seconds."""
+    """Return the size that a source reports, or None, and how many seconds the answer took."""
     mover, replica = source
     began = monotonic()
     return await mover.measure(replace(replica, size=None)), monotonic() - began
@@ -65,9 +65,9 @@ def _host(source: Source) -> str:
 
 
 async def race(sources: Sequence[Source], bring: Bring, progress: Progress) -> tuple[Source | None, list[str]]:
-    """Bring it from the first address from which something comes; that address, and why others failed.
+    """Bring a file from the first address that delivers anything; return that address, and why others failed.
 
-    The others are stopped then, and tried again if it fails after all.
+    The others are then stopped, and tried again if the first one fails after all.
     """
     failures: list[str] = []
     left = list(sources)
@@ -82,7 +82,7 @@ async def race(sources: Sequence[Source], bring: Bring, progress: Progress) -> t
 
 
 class _Heat:
-    """Some addresses side by side."""
+    """One round of a race: several addresses in parallel."""
 
     def __init__(self, sources: Sequence[Source], bring: Bring, progress: Progress) -> None:
         self._sources, self._bring, self._progress = sources, bring, progress
@@ -98,7 +98,7 @@ class _Heat:
         return hear
 
     async def run(self) -> tuple[Source | None, dict[int, str]]:
-        """Who brought it, if anyone did; and by their numbers, why others could not."""
+        """Return the address that brought the file, if any, and why others failed, by their numbers."""
         tasks: dict[int, asyncio.Future[str]] = {
             number: asyncio.ensure_future(self._bring(source, self._listen(number)))
             for number, source in enumerate(self._sources)

@@ -1,4 +1,4 @@
-"""How long staging took, written down: of each transfer for the next estimate, and of a session for its owner."""
+"""Records how long staging took: each transfer for later estimates, and the whole for a session's owner."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from typing import Protocol
 from sublet.data.model.roads import Road, TakenRoad
 from sublet.data.model.throughput import LEAST_COUNTED, LEAST_SECONDS, Hop, TransferTimes
 
-STAGED = "staged"  # this file in a session's directory says that all its data is there, and how many seconds it took
+STAGED = "staged"  # in a session's directory: says that all data is staged, and how many seconds it took
 
 
 class TransferLog(Protocol):
-    """Writes down how long transfers took."""
+    """Records how long transfers took."""
 
     async def record(self, source: str, system: str, hop: Hop, bytes: int, seconds: float) -> None:
-        """Remember one that has ended."""
+        """Record a finished transfer."""
         ...
 
 
 class HasTransferLog(Protocol):
-    """Whoever knows where transfers are written down."""
+    """Anything that has a transfer log."""
 
     @property
     def transfers(self) -> TransferLog:
-        """There."""
+        """The transfer log."""
         ...
 
 
 async def record_roads(context: HasTransferLog, system: str, roads: Sequence[TakenRoad]) -> None:
-    """The same of what was moved on roads that lead to the system itself; what was there already was not moved."""
+    """Record the times of data that took a road to the system; data that was there already is left out."""
     hops = {
         Road.MOVED: Hop.THERE,
         Road.THERE: Hop.THERE,
@@ -47,14 +47,14 @@ async def record_roads(context: HasTransferLog, system: str, roads: Sequence[Tak
 
 
 async def record_times(context: HasTransferLog, system: str, times: TransferTimes, hop: Hop) -> None:
-    """Write down how long it took; what nobody counted only if it took long enough that it was not there already."""
+    """Record transfer times; an uncounted transfer only if it took long enough not to come from a cache."""
     for source, (count, seconds) in times.by_source.items():
         if count >= LEAST_COUNTED or (not count and seconds >= LEAST_SECONDS):
             await context.transfers.record(source, system, hop, count, seconds)
 
 
 def find_staging_time(place: Path) -> timedelta | None:
-    """How long it took to bring a session's data; None: nobody counted."""
+    """Return how long a session's staging took, or None if it wasn't recorded."""
     try:
         return timedelta(seconds=float((place / STAGED).read_text()))
     except (OSError, ValueError):

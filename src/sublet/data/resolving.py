@@ -1,4 +1,4 @@
-"""Data that has only a name: found at other addresses, each of which another mover brings; if one fails, the next."""
+"""Brings data known only by a name: resolved to addresses, which other movers try one after another."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from sublet.movers.arrival import missing, refuse, without_secrets
 from sublet.movers.port import Mover, Progress, ResolvedFile, Resolves
 from sublet.movers.trees import Tally, safe_path
 
-AT_ONCE = 8  # files that are brought side by side
-MOMENT = 4.0  # seconds that an asker waits for a name to be resolved
-INCOMING = ".incoming"  # below the directory of the data, while its files come
-MOST_NAMED = 10  # addresses that a reason names
-OWN = ("session", "upload", "app", "ssh")  # what the person has here or on systems, which no catalogue may name
+AT_ONCE = 8  # files that are brought in parallel
+MOMENT = 4.0  # seconds that a request waits for a name to be resolved
+INCOMING = ".incoming"  # in the data's directory, while its files come
+MOST_NAMED = 10  # failed addresses that a reason lists
+OWN = ("session", "upload", "app", "ssh")  # a person's own data here or on systems: a catalogue may not point at it
 
 
 @dataclass(frozen=True)
 class BringableFile:
-    """A file, or all of the data, with the movers that can bring it, best first."""
+    """A file, or the whole data, with the movers that can bring it, best first."""
 
-    path: str  # below the directory of the data; empty: whatever is brought keeps the names that it has there
+    path: str  # below the data's directory; empty: the files keep their own names
     sources: Sequence[tuple[Mover, Data]]
-    refused: Sequence[str] = ()  # the addresses that nothing here brings, and why
+    refused: Sequence[str] = ()  # the addresses that no mover here can bring, and why
 
 
 async def find_files(movers: Movers, resolver: Resolves, data: Data, *, guest: bool = False) -> list[BringableFile]:
-    """What the name stands for, and who brings it; DataNotThere where nobody can."""
+    """Resolve a name to files and the movers that bring them; raise DataNotThere if one can't be brought."""
     files = _choose_all(movers, data, await resolver.resolve(data), guest=guest)
     if not files:
         raise missing(data, "nothing has this name, or it has no files")
@@ -49,7 +49,7 @@ async def find_files(movers: Movers, resolver: Resolves, data: Data, *, guest: b
 
 
 def _choose_all(movers: Movers, data: Data, files: Sequence[ResolvedFile], *, guest: bool) -> list[BringableFile]:
-    """What the asker said of size and checksum is of a single file, and counts more than what a catalogue says."""
+    """Choose movers for all files; the request's size and checksum override the catalogue's, for a single file only."""
     promised = data if len(files) == 1 else replace(data, size=None, checksum="")
     return [_choose_sources(movers, promised, file, guest=guest) for file in files]
 
@@ -82,9 +82,9 @@ def _join(what: str, reasons: Sequence[str]) -> str:
 async def look_up(
     movers: Movers, resolver: Resolves, data: Data, *, guest: bool = False
 ) -> tuple[int | None, list[Reason]]:
-    """The size of what a name stands for, if that is known in a moment; or why none of its addresses can be used.
+    """Return the size of what a name stands for if it is known quickly, or the reason why no address can be used.
 
-    What goes wrong on the way is told when it is brought.
+    Other errors are reported when the data is brought.
     """
     with suppress(TimeoutError, DataNotThere):
         async with asyncio.timeout(MOMENT):
@@ -98,7 +98,7 @@ async def look_up(
 
 
 async def _measure(files: Sequence[BringableFile]) -> int | None:
-    """Of all files together; a single one is measured where it is, if no catalogue knows its size."""
+    """Return the total size; a single file that no catalogue knows the size of is measured at its address."""
     sizes = [file.sources[0][1].size for file in files]
     if len(files) == 1 and sizes[0] is None:
         mover, replica = files[0].sources[0]
@@ -108,7 +108,10 @@ async def _measure(files: Sequence[BringableFile]) -> int | None:
 
 
 async def bring_files(data: Data, files: Sequence[BringableFile], target: Path, progress: Progress) -> None:
-    """Bring all files into the directory; DataNotThere names every address that was tried for the first that failed."""
+    """Bring all files into the directory.
+
+    Raise DataNotThere with every address tried for the first file that failed.
+    """
     if data.checksum and len(files) > 1:
         raise missing(data, "it has several files, and a checksum is of one")
     sizes = [file.sources[0][1].size for file in files]
@@ -129,10 +132,10 @@ async def bring_files(data: Data, files: Sequence[BringableFile], target: Path, 
 
 
 async def _bring_file(data: Data, file: BringableFile, target: Path, progress: Progress, hosts: SilentHosts) -> None:
-    """Try one address after the other; what came of a file is resumed from the same address only."""
+    """Bring one file from the first address that works; a partial file is resumed from the same address only."""
     place = target / safe_path(data, file.path) if file.path else None
     if place and place.exists():
-        return  # it was put there whole by an earlier try
+        return  # an earlier attempt completed it
 
     async def bring(source: Source, progress: Progress) -> str:
         mover, replica = source
@@ -160,7 +163,7 @@ async def _bring_file(data: Data, file: BringableFile, target: Path, progress: P
 
 
 async def _make_room(target: Path, file: BringableFile, replica: Data) -> Path:
-    """Where a file comes from one address."""
+    """Make and return the directory that a file from one address arrives in."""
     room = target / INCOMING / _short_hash(f"{file.path}\0{replica.location}")
     await asyncio.to_thread(room.mkdir, parents=True, exist_ok=True)
     return room
@@ -172,12 +175,12 @@ def _describe_failure(file: BringableFile) -> str:
 
 
 def _put_in_place(replica: Data, room: Path, place: Path, *, is_file: bool) -> None:
-    """Give what came its name; as the last thing, so that what has its name is whole."""
+    """Move what came to its final name, last of all, so that anything with that name is complete."""
     entries = sorted(room.iterdir())
     if not is_file:
         for entry in entries:
             if (place / entry.name).is_dir():
-                shutil.rmtree(place / entry.name)  # of a try that was cut off
+                shutil.rmtree(place / entry.name)  # left by an interrupted attempt
             entry.rename(place / entry.name)
         return
     if len(entries) != 1 or not entries[0].is_file():

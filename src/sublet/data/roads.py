@@ -1,4 +1,4 @@
-"""Takes data to where a session runs, by the best road that there is: a cache, the system's own download, a stream."""
+"""Takes data to where a session runs by the best road: from a cache, fetched by the system itself, or streamed."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from sublet.movers.arrival import missing
 from sublet.movers.port import FindsLeft, LeftFiles, LiesOnSystems, Links, Policy, SourceChanged
 from sublet.platforms.caching import CopiesOwn, EntryPhase, EntryState, HostAway, NoPython, NoWay, RunsTools
 
-SMALL = 1 << 20  # bytes of files of this machine that go along with the session
-LOOKS = 3  # at a source that changes while it is brought, or has other addresses
+SMALL = 1 << 20  # bytes: smaller files of this machine travel with the session
+LOOKS = 3  # attempts with a source that changes meanwhile, or that has other addresses
 
 
 @runtime_checkable
@@ -32,7 +32,7 @@ class HasOtherAddresses(Protocol):
     """A mover whose files may be at several hosts."""
 
     def set_aside(self, host: str) -> bool:
-        """Prefer addresses at other hosts from now on; whether that makes a difference."""
+        """Avoid a host from now on; return whether other addresses are left."""
         ...
 
 
@@ -42,7 +42,7 @@ class OtherAddress(Exception):
 
 @dataclass(frozen=True)
 class Arrival:
-    """Data that is in the cache of a system now."""
+    """Data that is in a system's cache now."""
 
     data: Data
     files: LinkedFiles
@@ -52,7 +52,10 @@ class Arrival:
 
 
 async def take_road(journey: Journey, data: Data, mover: Links) -> Arrival | None:
-    """Have data in the cache of the system; None: it is to be brought here, and goes along with the session."""
+    """Bring data into the system's cache.
+
+    Return None if it must be brought here and travel with the session instead.
+    """
     why = ""
     for _ in range(LOOKS):
         files = await mover.links(data)
@@ -70,18 +73,18 @@ async def take_road(journey: Journey, data: Data, mover: Links) -> Arrival | Non
             continue
         except SourceChanged as changed:
             why = str(changed)
-    if journey.cache.is_here:  # its server may only contradict itself: then it is brought, and not kept
+    if journey.cache.is_here:  # the server may only contradict itself: the data is then brought without being cached
         return None
     raise missing(data, why)
 
 
 def _is_worth_keeping(files: LinkedFiles) -> bool:
-    """Whether this machine gains by keeping it: it is from elsewhere, and known again."""
+    """Whether this machine's cache should keep the files: they are remote, and can be recognised later."""
     return can_be_known(files) and not any(link.url.startswith("file:") for link in files.links)
 
 
 async def take_left(journey: Journey, data: Data, mover: FindsLeft) -> Arrival | None:
-    """What another session left on the same system; None: it is elsewhere, and is brought from there."""
+    """Use what another session left on the same system; return None if it is elsewhere."""
     left = await mover.find_left(data)
     if left.platform != journey.platform:
         return None
@@ -91,7 +94,7 @@ async def take_left(journey: Journey, data: Data, mover: FindsLeft) -> Arrival |
 
 
 async def take_own(journey: Journey, data: Data, mover: LiesOnSystems) -> Arrival | None:
-    """What lies on the very system that needs it is copied there; None: it is elsewhere, or can't be."""
+    """Copy data that is on the same system already; return None if it is elsewhere or can't be copied."""
     cache, why = journey.cache, ""
     if data.unpack or not isinstance(cache, CopiesOwn):
         return None
@@ -124,13 +127,13 @@ async def take_own(journey: Journey, data: Data, mover: LiesOnSystems) -> Arriva
 
 
 def is_small(files: LinkedFiles) -> bool:
-    """Whether it is of this machine, and little enough to go along with a session."""
+    """Whether the files are on this machine and small enough to travel with a session."""
     is_here = all(link.url.startswith("file:") for link in files.links)
     return is_here and (files.size or 0) < SMALL
 
 
 def check_amount(data: Data, files: LinkedFiles, largest: int) -> None:
-    """DataNotThere if it is not what was asked for, or more than may come."""
+    """Raise DataNotThere if the size differs from the request's, or exceeds the limit."""
     size = files.size
     if size is not None and data.size is not None and size != data.size:
         raise missing(data, f"it has {size} bytes, and {data.size} were expected")
@@ -153,7 +156,7 @@ async def _have(journey: Journey, data: Data, mover: Links, files: LinkedFiles, 
 async def _bring(
     journey: Journey, data: Data, mover: Links, files: LinkedFiles, entry: str
 ) -> tuple[Road, EntryState, str]:
-    """By the first road that leads there; and why none of the better ones does."""
+    """Bring an entry by the best road that works; return also why better roads failed."""
     if journey.cache.is_here:
         return Road.HERE, await _stream(journey, data, mover, files, entry), ""
     reasons: list[str] = []
@@ -170,13 +173,13 @@ async def _bring(
 
 
 def _label(data: Data, files: LinkedFiles) -> str:
-    """What people call it, and where it comes from; nothing that opens it."""
+    """Return a label for people: the data's name and source, without secrets."""
     source = files.address or "this machine"
     return f"{data.name} from {source}" if files.is_folder else f"{files.links[0].path} from {source}"
 
 
 async def _fetch(journey: Journey, data: Data, mover: Links, files: LinkedFiles, entry: str) -> EntryState:
-    """Have the system fetch it, and look until it has; NoWay if it can't."""
+    """Have the system fetch the data, and wait until it is done; raise NoWay if it can't."""
     if not all(link.url.startswith(("http:", "https:")) for link in files.links):
         raise NoWay("it is on this machine" if files.links[0].url.startswith("file:") else "")
     start = partial(_start, journey, data, mover.policy, files, entry)
@@ -185,7 +188,7 @@ async def _fetch(journey: Journey, data: Data, mover: Links, files: LinkedFiles,
 
 
 async def _start(journey: Journey, data: Data, policy: Policy, files: LinkedFiles, entry: str) -> None:
-    """By the program in Python; where there is none that could run it, by the system's own curl."""
+    """Start fetching with Sublet's Python program, or with the system's curl if it has no usable Python."""
     cache = journey.cache
     try:
         await cache.fetch(entry, files, public_only=policy.public_only, largest=policy.largest)
@@ -201,7 +204,7 @@ async def _start(journey: Journey, data: Data, policy: Policy, files: LinkedFile
 
 
 async def _stream(journey: Journey, data: Data, mover: Links, files: LinkedFiles, entry: str) -> EntryState:
-    """Read it here and write it there, unless another does so already."""
+    """Stream the data through this service to the cache, unless another session does so already."""
     cache = journey.cache
     words = f"bringing {data.name}" if cache.is_here else f"streaming {data.name} to {journey.platform}"
     progress = journey.tell(words)

@@ -1,4 +1,4 @@
-"""People's own scratch: how long it stays, to keep it longer, to empty it, and to remove what was not used for long."""
+"""People's scratch: list it, keep it longer, clear it, and remove it when its retention time is over."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from sublet.store.store import Store
 from sublet.store.tx import Tx
 
 LATER = timedelta(minutes=30)
-LOOKED_AT = 1000  # sessions of one person on one platform that may be under way
+LOOKED_AT = 1000  # active sessions of one person on one platform that are checked
 
 
 @dataclass
 class ScratchPlaces:
-    """What people have in scratch places."""
+    """People's scratch directories."""
 
     store: Store
     now: Clock
     platforms: PlacePlatforms
 
-    _postponed: dict[ScratchUse, datetime] = field(default_factory=dict)  # those that could not be removed
+    _postponed: dict[ScratchUse, datetime] = field(default_factory=dict)  # could not be removed; when to retry
 
     async def list(self, person: Person) -> Sequence[ScratchUse]:
-        """A person's own directories, and when each is removed."""
+        """List a person's scratch directories, and when each is removed."""
         return await self.store.read(lambda tx: tx.places.list_scratch(person.name))
 
     async def keep(self, person: Person, platform: str, place: str, time: timedelta) -> ScratchUse:
-        """Keep one's own for so long from now on; BadRequest if that is too long."""
+        """Keep a person's scratch for this long from now on; raise BadRequest if that is too long."""
         if not timedelta(0) < time <= LONGEST_KEEP:
             raise BadRequest(detail="scratch is kept for at most a year, and longer than no time", hint="Write 14d.")
         until = self.now() + time
@@ -49,7 +49,7 @@ class ScratchPlaces:
         return await self.store.write(change)
 
     async def clear(self, person: Person, platform: str, place: str) -> None:
-        """Remove one's own with all that is in it; not while a session uses it."""
+        """Remove a person's scratch with its content; refused while a session uses it."""
         uses = await self.store.read(lambda tx: self._find_unused(tx, person, platform, place))
         for use in uses:
             await self._remove(use)
@@ -61,7 +61,7 @@ class ScratchPlaces:
         return uses
 
     async def sweep(self, now: datetime) -> None:
-        """Remove what was not used for its keep time; what can't be removed now, because nobody is signed in, later."""
+        """Remove scratch whose retention time is over; retry later what can't be removed now."""
         expired = await self.store.read(lambda tx: tx.places.list_expired(now))
         self._postponed = {use: at for use, at in self._postponed.items() if use in expired and at > now}
         for use in expired:
@@ -88,7 +88,7 @@ def _find(tx: Tx, person: Person, platform: str, place: str) -> Sequence[Scratch
 
 
 def _find_user(tx: Tx, use: ScratchUse) -> str:
-    """A session under way that uses it; empty: none does."""
+    """Return an active session that uses this scratch, or an empty string."""
     page = tx.sessions.list(person=use.person, platform=use.platform, active=True, limit=LOOKED_AT)
     for session in page.items:
         offerset = tx.offersets.get(session.offerset)
@@ -98,7 +98,7 @@ def _find_user(tx: Tx, use: ScratchUse) -> str:
 
 
 def _end_unused(tx: Tx, use: ScratchUse, now: datetime) -> bool:
-    """Whether it can be removed now; what a session uses is kept, and its time counts from then on."""
+    """Whether this scratch can be removed now; if a session uses it, its retention time starts again."""
     if not _find_user(tx, use):
         return True
     declared = [place for place in tx.places.list(use.platform) if place.name == use.place]

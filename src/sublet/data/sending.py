@@ -1,6 +1,6 @@
-"""Sends a session's results to an address by the shortest road: by a transfer, by the system itself, or through here.
+"""Sends a session's results to an address by the shortest road: a transfer service, the system itself, or through here.
 
-What was sent whole is remembered, so that sending that was broken off goes on with the next file.
+Completely sent files are recorded, so that an interrupted run continues with the next file.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from sublet.movers.port import SIMPLE, Content, Progress, Pushes, PutsByAddress,
 from sublet.platforms.caching import FilePut, LiesInCollection, NoWay, SendsFiles
 from sublet.platforms.port import Platform, ResultFile
 
-LEDGER = "files"  # of a session, beside its transfers: a line for each file that was sent whole
-TellRoad = Callable[[str], Progress]  # what is being sent, in words → how far that is
+LEDGER = "files"  # beside a session's transfers: a line for each completely sent file
+TellRoad = Callable[[str], Progress]  # what is being sent, in words → its progress callback
 
 
 @dataclass(frozen=True, slots=True)
 class SentFile:
-    """A result that was sent, and its address now."""
+    """A result that was sent, and its new address."""
 
     path: str
     size: int
     to: str
-    road: str = ""  # who sent it, in words; empty: it went through the service
-    was_there: bool = False  # it was sent before, and is there still
+    road: str = ""  # who sent it, in words; empty: this service
+    was_there: bool = False  # an earlier run sent it, and it is still there
 
 
 @dataclass(frozen=True)
@@ -49,16 +49,16 @@ class Shipment:
     platform: Platform
     mover: Pushes
     files: Sequence[tuple[ResultFile, str]]  # each with its path below the address
-    to: str  # of a folder, if it ends in /
+    to: str  # ends in / if it is a folder
 
     def address(self, place: str) -> str:
-        """Where a file goes."""
+        """Return the address that a file goes to."""
         return f"{self.to}{quote(place)}" if self.to.endswith("/") else self.to
 
 
 @dataclass(frozen=True)
 class SentLedger:
-    """Which files of a session were sent whole, and where to; addresses may hold secrets, so their digests are kept."""
+    """Records which files of a session were sent completely, and where; only digests, as addresses may hold secrets."""
 
     home: Path
     session: str
@@ -68,27 +68,27 @@ class SentLedger:
         return SentTasks(self.home, self.session).folder / LEDGER
 
     def read(self) -> set[str]:
-        """All that was noted."""
+        """Return the recorded digests."""
         try:
             return set(self._file.read_text().splitlines())
         except FileNotFoundError:
             return set()
 
     def note(self, file: ResultFile, address: str) -> None:
-        """It is there."""
+        """Record that a file was sent."""
         self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with self._file.open("a") as lines:
             lines.write(f"{name_sent(file, address)}\n")
 
 
 def describe_sent(count: int, to: str, road: str) -> str:
-    """So many files went there, and by whom."""
+    """Describe how many files went where, and who sent them."""
     words = f"{count_text(count, 'file')} to {without_secrets(to)}"
     return f"{words}, {road}" if road else words
 
 
 def name_sent(file: ResultFile, address: str) -> str:
-    """This version of a file, at an address."""
+    """Return a digest of this version of a file at this address."""
     version = f"{file.path}\0{file.size}\0{file.modified.timestamp()}\0{address}"
     return hashlib.sha256(version.encode(errors="surrogateescape")).hexdigest()
 
@@ -96,7 +96,7 @@ def name_sent(file: ResultFile, address: str) -> str:
 async def send_shipment(
     shipment: Shipment, movers: Movers, home: Path, tell: TellRoad, *, guest: bool = False
 ) -> AsyncIterator[SentFile]:
-    """Send all files that are not there yet, each told as it is there; raises DataNotSent."""
+    """Send all files that aren't there yet, and yield each once it is there; raise DataNotSent on failure."""
     ledger = SentLedger(home, shipment.session)
     left, there = await _leave_out_sent(shipment, movers, ledger, guest=guest)
     for file, place in there:
@@ -124,7 +124,7 @@ Files = list[tuple[ResultFile, str]]
 async def _leave_out_sent(
     shipment: Shipment, movers: Movers, ledger: SentLedger, *, guest: bool
 ) -> tuple[Files, Files]:
-    """The files that are to be sent, and those that were, and that are there still, as large as they were."""
+    """Split the files into those still to be sent, and those sent earlier that are still there with the same size."""
     noted = await asyncio.to_thread(ledger.read)
     known = {place for file, place in shipment.files if noted and name_sent(file, shipment.address(place)) in noted}
     if not known:
@@ -136,7 +136,7 @@ async def _leave_out_sent(
 
 
 async def _send_past_here(shipment: Shipment, home: Path, tell: TellRoad) -> str:
-    """Send them without this service's disk and network; by whom, in words. Empty: nobody else can."""
+    """Send the files without passing through this service; return who sent them, or an empty string if nobody can."""
     mover, platform = shipment.mover, shipment.platform
     with suppress(NoWay):
         if isinstance(mover, TransferService) and isinstance(platform, LiesInCollection):
@@ -153,7 +153,7 @@ async def _send_past_here(shipment: Shipment, home: Path, tell: TellRoad) -> str
 async def _send_by_service(
     shipment: Shipment, platform: LiesInCollection, mover: TransferService, home: Path, tell: TellRoad
 ) -> str:
-    """Have the files moved from the system itself by one transfer; NoWay if it is in no collection."""
+    """Have a transfer service send the files from the system; raise NoWay if the system is in no collection."""
     moves = [
         (await platform.find_in_collection(shipment.session, file.path), shipment.address(place))
         for file, place in shipment.files
@@ -165,7 +165,7 @@ async def _send_by_service(
 
 
 async def _send_from_system(shipment: Shipment, platform: SendsFiles, mover: PutsByAddress, tell: TellRoad) -> str:
-    """Have the system send the files by itself; NoWay if it can't, or if one has to be sent from here."""
+    """Have the system send the files itself; raise NoWay if it can't, or if one must be sent from here."""
     name, where = shipment.platform.name, without_secrets(shipment.to)
     tell(f"{name} is sending {count_text(len(shipment.files), 'file')} to {where}")(0, None)
     puts = []

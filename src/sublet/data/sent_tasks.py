@@ -1,6 +1,6 @@
-"""Has a service of transfers send a session's results from its system, past this machine and past the login.
+"""Has a transfer service send a session's results directly from its system.
 
-Submitted once, watched, and taken up again after a restart: which task sends what is remembered in the service's home.
+Each transfer is submitted once, polled, and resumed after a restart: the service's home records which task sends what.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from sublet.kernel.errors import DataNotSent, DataNotThere
 from sublet.kernel.faults import point
 from sublet.movers.port import SIMPLE, Progress, TransferPhase, TransferService
 
-FOLDER = "sent-tasks"  # in the service's home: of each session, the transfers that send its results
-PART = ".part"  # what is being sent has this at the end of its name
-STARTS = 2  # of a transfer of which the service knows nothing any more
+FOLDER = "sent-tasks"  # in the service's home: the transfers that send each session's results
+PART = ".part"  # suffix of files that are still being sent
+STARTS = 2  # attempts with a transfer that its service has lost
 
 
 @dataclass(frozen=True, slots=True)
 class SentTask:
     """A transfer that sends results."""
 
-    submission: str  # remembered before it is submitted: by it the same transfer is never submitted twice
-    task: str = ""  # remembered afterwards
+    submission: str  # an idempotency key, saved before submission so that the transfer is never submitted twice
+    task: str = ""  # saved after submission
 
 
 @dataclass
@@ -40,21 +40,21 @@ class SentTasks:
 
     @property
     def folder(self) -> Path:
-        """Where they are remembered."""
+        """The directory that holds their records."""
         return self.home / FOLDER / self.session
 
     def _find_file(self, moves: Sequence[tuple[str, str]]) -> Path:
         return self.folder / f"{hashlib.sha256(json.dumps(moves).encode()).hexdigest()[:32]}.json"
 
     def read(self, moves: Sequence[tuple[str, str]]) -> SentTask | None:
-        """The one that moves this; None: there is none yet."""
+        """Return the recorded transfer of these files, or None."""
         try:
             return SentTask(**json.loads(self._find_file(moves).read_text()))
         except (FileNotFoundError, TypeError, ValueError):
             return None
 
     def write(self, moves: Sequence[tuple[str, str]], task: SentTask | None) -> None:
-        """Remember it; None: it is of no use any more."""
+        """Record the transfer of these files, or remove its record (None)."""
         file = self._find_file(moves)
         if task is None:
             file.unlink(missing_ok=True)
@@ -68,7 +68,7 @@ class SentTasks:
 async def send_by_service(
     tasks: SentTasks, mover: TransferService, moves: Sequence[tuple[str, str]], size: int, progress: Progress
 ) -> None:
-    """Have each file moved to its target, which has another name until all are whole; DataNotSent says why not."""
+    """Have the service send each file under a temporary name, and rename them when all are there; raise DataNotSent."""
     parts = [(source, f"{target}{PART}") for source, target in moves]
     data = Data("", SIMPLE, moves[0][1], size=size)
     try:
@@ -91,7 +91,7 @@ async def send_by_service(
 
 
 async def _find_task(tasks: SentTasks, mover: TransferService, moves: Sequence[tuple[str, str]]) -> str:
-    """The task that moves this: the one that was remembered, else a new one."""
+    """Return the task that moves these files: the recorded one, or a new one."""
     known = await asyncio.to_thread(tasks.read, moves)
     if known is None:
         known = SentTask(await mover.reserve(moves[0][1]))

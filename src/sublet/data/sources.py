@@ -1,4 +1,4 @@
-"""Where data comes from."""
+"""Tells which host data comes from."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from sublet.booking.model.request import Data
 
 
 def source_of(data: Data) -> str:
-    """The host that some data comes from; empty: it is on this machine."""
+    """Return the host that data comes from; empty if it is on this machine."""
     return urlsplit(data.location).netloc.rpartition("@")[2]

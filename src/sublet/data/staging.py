@@ -1,4 +1,4 @@
-"""Bringing what a session needs, and laying it out where the executable will see it."""
+"""Stages a session's data and images, and lays them out where the executable will see them."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from sublet.kernel.value_names import directory_name
 from sublet.platforms.caching import CachesData
 from sublet.platforms.port import Platform
 
-KEPT = "kept.json"  # which of its files the platform keeps for many, and where
+KEPT = "kept.json"  # which of a session's files the platform's cache keeps, and where
 
 
 def mounts_of(request: Request, place: Path | None) -> tuple[Mount, ...]:
-    """Where the executable sees each data or storage resource: its volumes, else `data/NAME` for data without one.
+    """List where the executable sees each data or storage resource: at its volumes, or at `data/NAME` without one.
 
-    What is laid out in the working directory needs none.
+    Data laid out in the working directory needs no mount.
     """
     data = {item.name for item in request.data}
     mounts = []
@@ -57,7 +57,7 @@ def mounts_of(request: Request, place: Path | None) -> tuple[Mount, ...]:
 
 
 def _file_or_all(source: str, target: str, place: Path | None) -> str:
-    """Data that is one file, to be seen at a path that ends in its name, is that file, not the directory around it."""
+    """Return the single file instead of its directory, if the target path ends in that file's name."""
     name = os.path.basename(target)
     if place and name and find_file_there(place, source) == name:
         return f"{source}/{name}"
@@ -77,7 +77,7 @@ async def stage(
     guest: bool = False,
     person: str = "",
 ) -> list[TakenRoad]:
-    """Bring all data, side by side; DataNotThere names the first that can't be had. Done once, it isn't done again."""
+    """Stage all data in parallel, once; raise DataNotThere for the first item that can't be brought."""
     if (place / STAGED).exists():
         return []
     movers = context.movers
@@ -102,7 +102,7 @@ async def stage(
 
 
 async def _begin_journey(context: StagingContext, platform: Platform, session: str, person: str) -> Journey | None:
-    """Where a platform has a cache of data, so that roads lead there."""
+    """Return a journey to the platform's cache, or None if it has no cache."""
     if not isinstance(platform, CachesData):
         return None
     tell = partial(tell_progress, context, session)
@@ -110,7 +110,7 @@ async def _begin_journey(context: StagingContext, platform: Platform, session: s
 
 
 async def leave_cache(context: StagingContext, platform: Platform, session: str, person: str) -> None:
-    """A session is over before it was submitted: what is fetched for it alone stops, if the system can be told."""
+    """Release a session's cache entries when it ends before submission, and stop transfers made only for it."""
     if isinstance(platform, CachesData):
         with suppress(SubletError):
             notes = await (await platform.open_cache()).leave(session)
@@ -135,7 +135,7 @@ async def _stage(
         (place / "storage" / directory_name(storage.name)).mkdir(parents=True, exist_ok=True)
     wanted = context.kinds.inputs_of(request.executable, request.data)
     arrivals: list[Arrival] = []
-    detours: list[TakenRoad] = []  # what could not take the road that it might have, and why
+    detours: list[TakenRoad] = []  # data that could not take its best road, and why
     brought = TransferTimes()
 
     async def bring(data: Data) -> None:
@@ -171,7 +171,7 @@ async def _stage(
 
 
 def find_kept_files(place: Path) -> dict[str, str]:
-    """The paths of a session's directory whose files the platform keeps, and where."""
+    """Return the session's files that the platform's cache keeps, with their paths there."""
     try:
         kept: dict[str, str] = json.loads((place / KEPT).read_text())
     except FileNotFoundError:
@@ -186,10 +186,7 @@ def _write(file: Path, text: str) -> None:
 
 
 async def carry(context: StagingContext, platform: Platform, session: str) -> timedelta:
-    """Send what was brought to where it will run, and let those who look at the session see how far that is.
-
-    Says how long that took.
-    """
+    """Send staged files to where the session will run, with progress, and return how long that took."""
     meter, began = Meter(tell_progress(context, session, f"sending files to {platform.name}")), monotonic()
     try:
         await platform.carry(session, meter)

@@ -1,4 +1,4 @@
-"""Streams files to the cache of a system: read here and written there piece by piece, kept on no disk on the way."""
+"""Streams files to a system's cache piece by piece, without storing them here."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from sublet.movers.port import Interrupted, Links, Progress, ReadsByParts, Reads
 from sublet.platforms.caching import DataCache
 
 TOGETHER = 1 << 20  # bytes: files up to this size travel in one archive
-AHEAD = 16  # of these, so many are read at once
-GROUP, GROUP_NAMES, MOST_TOGETHER = 1 << 22, 1 << 17, 1000  # bytes of files and of their names, and files, of a group
-GROUPS_AHEAD = 2  # that are read at once
+AHEAD = 16  # small files that are read in parallel
+GROUP, GROUP_NAMES, MOST_TOGETHER = 1 << 22, 1 << 17, 1000  # limits of a group: bytes of files, bytes of names, files
+GROUPS_AHEAD = 2  # groups that are read in parallel
 CHUNK = 1 << 18  # bytes of an archive that are written together
-BLOCK = 512  # bytes: files in an archive begin at a multiple of it
+BLOCK = 512  # bytes: alignment of files in a tar archive
 
 
 class StreamTally:
-    """How much of all has come."""
+    """Counts how many bytes of a transfer have come."""
 
     def __init__(self, total: int | None, progress: Progress) -> None:
-        """Nothing yet."""
+        """Start at zero."""
         self._total, self._progress, self.done = total, progress, 0
 
     def add(self, count: int) -> None:
-        """So many bytes more."""
+        """Count some more bytes, and report progress."""
         self.done += count
         self._progress(self.done, self._total)
 
@@ -47,7 +47,7 @@ async def stream_files(
     sizes: Mapping[str, int],
     progress: Progress,
 ) -> None:
-    """Bring all files of an entry; what came before, by its size there, is not brought again."""
+    """Stream all files of an entry, except those that are already there with the right size."""
     tally = StreamTally(files.size, progress)
     if not files.is_folder:
         await _stream_file(cache, entry, data, mover, files.links[0], "", tally)
@@ -68,7 +68,7 @@ def _is_small(link: FileLink) -> bool:
 async def _stream_file(
     cache: DataCache, entry: str, data: Data, mover: Links, link: FileLink, path: str, tally: StreamTally
 ) -> None:
-    """Bring one file; what breaks off goes on from where it had come to there."""
+    """Stream one file; after an interruption, resume where the copy there ends."""
     retries, before, can_go_on = TransferRetries(), tally.done, bool(link.identity)
     while True:
         offset = (await cache.measure(entry)).get(path, 0) if can_go_on else 0
@@ -85,7 +85,7 @@ async def _stream_file(
         except SourceChanged:
             if not offset:
                 raise
-            can_go_on, pause = False, 0.0  # it may only be that the server sends no parts
+            can_go_on, pause = False, 0.0  # perhaps the server doesn't support ranges
         except (Interrupted, PlatformUnreachable) as broken:
             came = f", {offset + reading.count} of {link.size} bytes came" if link.size else ""
             pause = _wait(data, broken, retries, has_progress=reading.count > 0, came=came)
@@ -100,7 +100,7 @@ def _wait(
     has_progress: bool,
     came: str = "",
 ) -> float:
-    """How many seconds to wait until the next try; raises what is wrong where there have been enough."""
+    """Return how many seconds to wait before a retry; raise the error once there were enough attempts."""
     pause = retries.note_failure(has_progress=has_progress, wanted=getattr(broken, "pause", 0.0))
     if pause is not None:
         return pause
@@ -110,7 +110,7 @@ def _wait(
 
 
 class _CountedReading:
-    """A stream, and how much of it was read."""
+    """A stream that counts how much of it was read."""
 
     def __init__(self, pieces: AsyncIterator[bytes], tally: StreamTally) -> None:
         self._pieces, self._tally, self.count = pieces, tally, 0
@@ -132,7 +132,7 @@ async def _stream_small(
     tally: StreamTally,
     folders: Sequence[str],
 ) -> None:
-    """Bring many small files, and empty folders, as one archive; what broke off comes again, without what has come."""
+    """Stream many small files and empty folders as one archive; a retry leaves out the files that have come."""
     retries, left = TransferRetries(), list(links)
     while left or folders:
         try:
@@ -149,7 +149,7 @@ async def _stream_small(
 async def _pack(
     data: Data, mover: Links, links: Sequence[FileLink], tally: StreamTally, folders: Sequence[str]
 ) -> AsyncIterator[bytes]:
-    """A tar archive of empty folders, and of files that are read a few ahead."""
+    """Yield a tar archive of empty folders and of files, reading a few files ahead."""
     is_together = isinstance(mover, ReadsTogether)
     waiting = deque(group_links(links) if is_together else [[link] for link in links])
     reading = deque[tuple[list[FileLink], asyncio.Task[Sequence[bytes]]]]()
@@ -176,21 +176,21 @@ async def _pack(
 
 
 def _pack_folder(path: str, now: int) -> bytes:
-    """An empty folder as it is in an archive."""
+    """Return the tar header of an empty folder."""
     info = tarfile.TarInfo(path)
     info.type, info.mtime, info.mode = tarfile.DIRTYPE, now, 0o700
     return info.tobuf(tarfile.PAX_FORMAT)
 
 
 def pack_file(link: FileLink, content: bytes, now: int) -> bytes:
-    """A file as it is in an archive."""
+    """Return a file as a tar member."""
     info = tarfile.TarInfo(link.path)
     info.size, info.mtime, info.mode = len(content), now, 0o700 if link.is_executable else 0o600
     return info.tobuf(tarfile.PAX_FORMAT) + content + b"\0" * (-len(content) % BLOCK)
 
 
 def group_links(links: Sequence[FileLink]) -> list[list[FileLink]]:
-    """Small files as they are read together: so many that it is worth it, and no more than memory should hold."""
+    """Group small files to be read together, within the limits of what memory should hold."""
     groups: list[list[FileLink]] = []
     room = names = 0
     for link in links:
@@ -204,7 +204,7 @@ def group_links(links: Sequence[FileLink]) -> list[list[FileLink]]:
 
 
 async def _read_group(data: Data, mover: Links, links: Sequence[FileLink]) -> Sequence[bytes]:
-    """A small file, or some that are read together."""
+    """Read one small file, or a group of them, with retries."""
     retries = TransferRetries()
     while True:
         try:

@@ -1,7 +1,7 @@
-"""Has a service of transfers move data to a system: submitted once, watched, and taken up again after a restart.
+"""Has a transfer service move data to a system: submitted once, polled, and resumed after a restart.
 
-Which task moves an entry is noted beside it on the system, so that whoever goes on with it finds the task, and does not
-submit another. What comes has a name of its own until it is whole: transfers write large files in any order.
+Which task moves an entry is noted beside it on the system, so that whoever resumes finds the task and doesn't submit
+another. Files have a temporary name until they are complete, as transfers write large files in any order.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from sublet.movers.arrival import missing
 from sublet.movers.port import SIMPLE, Interrupted, TransferPhase, TransferService, TransferState
 from sublet.platforms.caching import EntryState, NoWay, TakesTransfers
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.5, 10.0  # seconds between two looks at a task
-MOST_FAILURES = 30  # looks in a row at which the service could not be reached
-STARTS = 2  # of a transfer of which the service knows nothing any more
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 10.0  # seconds between two polls of a task
+MOST_FAILURES = 30  # failed polls in a row
+STARTS = 2  # attempts with a transfer that its service has lost
 
 
 @dataclass(frozen=True, slots=True)
 class TransferNote:
-    """Which transfer brings an entry."""
+    """The transfer that brings a cache entry."""
 
     location: str
     target: str
-    submission: str  # noted before it is submitted: by it the same transfer is never submitted twice
-    task: str = ""  # noted afterwards
+    submission: str  # an idempotency key, noted before submission so that the transfer is never submitted twice
+    task: str = ""  # noted after submission
 
     @classmethod
     def read(cls, text: str) -> TransferNote | None:
-        """What was noted; None: nothing that can be read."""
+        """Parse a note, or return None if it is malformed."""
         try:
             fields: dict[str, str] = json.loads(text)
             return cls(**fields)
@@ -48,7 +48,7 @@ class TransferNote:
 
 
 async def move_by_service(journey: Journey, data: Data, mover: object, files: LinkedFiles, entry: str) -> EntryState:
-    """Have an entry by a transfer that its mover's service carries out; NoWay where there is none."""
+    """Bring an entry with the mover's transfer service; raise NoWay if there is none."""
     cache = journey.cache
     if not isinstance(mover, TransferService):
         raise NoWay("")
@@ -93,7 +93,7 @@ async def _move(
 
 
 async def _find_task(cache: TakesTransfers, data: Data, mover: TransferService, entry: str, target: str) -> str:
-    """The task that moves an entry: the one that was noted, else a new one."""
+    """Return the task that moves an entry: the noted one, or a new one."""
     note = TransferNote.read(await cache.read_note(entry))
     if note is None or (note.location, note.target) != (data.location, target):
         note = TransferNote(data.location, target, await mover.reserve(data.location))
@@ -111,7 +111,7 @@ async def watch_task(
     tell: Callable[[TransferState], None],
     beat: Callable[[], Awaitable[None]] | None = None,
 ) -> TransferState:
-    """Look at a task until it has ended, and let others see that someone does (`beat`)."""
+    """Poll a task until it ends, calling `beat` as a heartbeat for other sessions."""
     pause, retries = FIRST_PAUSE, TransferRetries(most=MOST_FAILURES)
     while True:
         try:
@@ -132,9 +132,9 @@ async def watch_task(
 
 
 async def stop_transfers(movers: Movers, notes: Iterable[str]) -> None:
-    """Stop transfers that nobody needs any more.
+    """Stop transfers that are no longer needed.
 
-    Of one whose answer was lost the service tells its task when it is submitted once more.
+    If a task's id was lost, submitting it again with the same key returns it.
     """
     for note in map(TransferNote.read, notes):
         mover = movers.choose(Data("", SIMPLE, note.location)) if note else None

@@ -1,4 +1,4 @@
-"""Has a system bring data by a program of its own, as rsync or git, where its mover knows how that is done."""
+"""Has a system fetch data with one of its own programs, such as rsync or git, as the mover plans it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sublet.platforms.caching import EntryPhase, EntryState, NoWay, RunsTools
 
 
 async def take_tool_road(journey: Journey, data: Data, mover: PlansTool) -> Arrival | None:
-    """Have data in the cache of the system; None: it is to be brought here, and it is noted why."""
+    """Bring data into the system's cache; return None, with the reason noted, if it must be brought here instead."""
     cache, why = journey.cache, ""
     if not isinstance(cache, RunsTools):
         return None
@@ -59,7 +59,7 @@ async def _have(
 async def _fetch(
     journey: Journey, cache: RunsTools, data: Data, mover: PlansTool, plan: ToolPlan, entry: str
 ) -> EntryState:
-    """Have the program bring it, and look until it has; NoWay if it can't."""
+    """Have the program fetch the data, and wait until it is done; raise NoWay if it can't."""
 
     async def publish() -> None:
         if plan.files.links and (await mover.plan(data)).files != plan.files:

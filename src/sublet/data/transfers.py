@@ -1,4 +1,4 @@
-"""What was measured of transfers: written down as they end, and looked at when the next is estimated."""
+"""Measured transfers: recorded as they end, and read for later estimates."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from sublet.data.model.throughput import RECENT, Hop, Transfer
 from sublet.kernel.clock import Clock
 from sublet.store.store import Store
 
-MOST = 2000  # transfers that are looked at, the newest
-FRESH = timedelta(seconds=30)  # other service processes add to them too
+MOST = 2000  # the newest transfers to read
+FRESH = timedelta(seconds=30)  # other service processes add transfers too
 
 
 @dataclass
 class Transfers:
-    """Transfers of this service."""
+    """The measured transfers of this service."""
 
     store: Store
     now: Clock
@@ -24,13 +24,13 @@ class Transfers:
     _read: datetime | None = field(default=None, repr=False)
 
     async def record(self, source: str, system: str, hop: Hop, bytes: int, seconds: float) -> None:
-        """Remember one that has ended."""
+        """Record a finished transfer."""
         transfer = Transfer(self.now(), source, system, hop, bytes, seconds)
         await self.store.write(lambda tx: tx.transfers.add(transfer))
         self._read = None
 
     async def list_recent(self) -> Sequence[Transfer]:
-        """Those that count, the newest first."""
+        """List the recent transfers, newest first."""
         now = self.now()
         if self._read is None or not self._read <= now < self._read + FRESH:
             self._known = await self.store.read(lambda tx: tx.transfers.since(now - RECENT, MOST))

@@ -1,4 +1,4 @@
-"""Unpacking archives that were brought here, and on the system that has them: all of it or nothing."""
+"""Unpacks archives that were brought here or are in a system's cache, completely or not at all."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UNPACKED = LinkedFiles([], is_folder=True)
 
 
 def unpack_brought(data: Data, folder: Path) -> None:
-    """Put the content of the one archive in a folder in its place; DataNotThere says why that can't be, or may not."""
+    """Replace the only archive of a folder by its content; raise DataNotThere if that fails or isn't allowed."""
     files = [file for file in folder.iterdir() if file.is_file()]
     if len(files) != 1 or len(list(folder.iterdir())) != 1:
         raise missing(data, "it is not one archive that could be unpacked")
@@ -40,7 +40,7 @@ def unpack_brought(data: Data, folder: Path) -> None:
 async def have_unpacked(
     journey: Journey, data: Data, entry: str, source: str, have: Callable[[], Awaitable[TakenRoad]]
 ) -> tuple[str, TakenRoad]:
-    """Have the content of an archive in the cache, as an entry of its own; NoWay if the system can't unpack it."""
+    """Bring an archive's content into the cache as an entry of its own; raise NoWay if the system can't unpack it."""
     cache, name = journey.cache, f"unpacked-{hashlib.sha256(entry.encode()).hexdigest()}"
     if not isinstance(cache, UnpacksArchives):
         raise NoWay("what is kept there is not unpacked there")

@@ -1,4 +1,4 @@
-"""What data will be called in caches, found out before it is brought: so that systems can be asked what they have."""
+"""Finds the cache entries of data before it is brought, so that systems can be asked what they have."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from sublet.kernel.errors import SubletError
 from sublet.movers.port import AnyMover, FindsLeft, Links, NoLinks, Pins, PlansTool, Resolves, SignsIn
 from sublet.platforms.batch.kept import digest_of, name_image, name_of
 
-MOMENT = 2.0  # seconds that an asker waits for an answer about one item
-FRESH = 60.0  # seconds for which it is known what a tag of a registry means, or that nobody answered
+MOMENT = 2.0  # seconds that a request waits for an answer about one item
+FRESH = 60.0  # seconds for which an answer about a tag, or the lack of one, stays valid
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 MOST = 1000  # files and images that are remembered
@@ -30,13 +30,13 @@ MOST = 1000  # files and images that are remembered
 
 @dataclass(frozen=True, slots=True)
 class Whereabouts:
-    """What is known of some data before it is brought."""
+    """What is known of data before it is brought."""
 
-    entry: str = ""  # its name in the cache of every system; empty: nobody knows
-    archive: str = ""  # of an image of a registry: its name there as an archive, where the system did not pull it
+    entry: str = ""  # its name in every system's cache; empty: not known
+    archive: str = ""  # a registry image's cache entry as an archive, for systems that don't pull it
     platform: str = ""  # the system on which another session left it
     size: int | None = None
-    has_asked: bool = False  # its server was asked, and said no more than this
+    has_asked: bool = False  # its server was asked, and knows nothing more
 
 
 NOWHERE, UNANSWERED = Whereabouts(), Whereabouts(has_asked=True)
@@ -44,13 +44,14 @@ NOWHERE, UNANSWERED = Whereabouts(), Whereabouts(has_asked=True)
 
 @dataclass
 class EntryFinder:
-    """Finds out what data is called in caches, and remembers what takes long."""
+    """Finds the cache entries of data, and remembers the answers that take long."""
 
-    _images: dict[str, tuple[float, Whereabouts]] = field(default_factory=dict)  # addresses → when, and the answer
-    _files: dict[tuple[object, ...], str] = field(default_factory=dict)  # what the file system says → the entry
+    # Address → when it was asked, and the answer
+    _images: dict[str, tuple[float, Whereabouts]] = field(default_factory=dict)
+    _files: dict[tuple[object, ...], str] = field(default_factory=dict)  # file status → cache entry
 
     async def find(self, movers: Movers, mover: AnyMover, request: Request, data: Data, person: str) -> Whereabouts:
-        """Of data that was asked for, or that a kind brings for many; a moment must do."""
+        """Find the cache entry of data that a request or its kind needs, within a short time limit."""
         with suppress(SubletError, NoLinks, TimeoutError, OSError):
             async with asyncio.timeout(MOMENT):
                 if is_shared_here(data):
@@ -70,7 +71,7 @@ class EntryFinder:
         return UNANSWERED if isinstance(mover, Links | PlansTool) else NOWHERE
 
     async def find_image(self, mover: object, data: Data) -> Whereabouts:
-        """Of an image that systems pull from its registry, or are sent; none pulls with this service's own logins."""
+        """Find the cache entry of a registry image; systems never pull with this service's own logins."""
         if not isinstance(mover, Pins):
             return NOWHERE
         when, where = self._images.get(data.location, (0.0, NOWHERE))
@@ -81,7 +82,7 @@ class EntryFinder:
         return where
 
     async def _find_shared(self, data: Data) -> Whereabouts:
-        """A file of this machine is known by its content, which is read once."""
+        """Find the entry of a file of this machine by its content, which is read only once."""
         return await asyncio.to_thread(self._read, Path(unquote(urlsplit(data.location).path)))
 
     def _read(self, file: Path) -> Whereabouts:
@@ -94,7 +95,7 @@ class EntryFinder:
 
 
 def _make_room(memory: dict[Key, Value]) -> None:
-    """Forget what was learned first."""
+    """Forget the oldest answers."""
     while len(memory) >= MOST:
         del memory[next(iter(memory))]
 

@@ -1,4 +1,4 @@
-"""Writing back: data that a session changed goes to where it came from, unless it was changed there meanwhile."""
+"""Writes changed data back to its source, unless the source has changed meanwhile."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sublet.kernel.value_names import last_name
 from sublet.movers.port import Links, TellsVersions
 from sublet.platforms.port import ResultFile, Results
 
-FOLDER = "write-back"  # in the service's home: of each session, what was brought that may go back
+FOLDER = "write-back"  # in the service's home: for each session, the versions of data that may be written back
 NOT_LAID_OUT = "only what can be written below the working directory is written back"
 NEAREST = "{location: …, path: in.txt, writable: true, write_back: true}"
 CHANGED = "it has changed there since it was fetched, and is not overwritten"
@@ -24,29 +24,30 @@ CHANGED = "it has changed there since it was fetched, and is not overwritten"
 
 @dataclass(frozen=True, slots=True)
 class DataSource:
-    """Data as it is where it comes from, now."""
+    """The current state of data at its source."""
 
     is_folder: bool
-    versions: dict[str, str] | None  # the validators of its files, by their paths; None: its server tells none
-    sizes: dict[str, int] = field(default_factory=dict)  # in bytes, by their paths; empty: nothing is there, or known
+    versions: dict[str, str] | None  # version of each file, by path; None: the server has no versions
+    # In bytes, by path; empty: nothing is there, or the sizes aren't known
+    sizes: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass
 class BroughtVersions:
-    """The server's validators of what a session may write back, as it was brought; remembered over restarts."""
+    """The source's versions of data as it was brought for a session; kept across restarts."""
 
     file: Path
-    versions: dict[str, dict[str, str]] = field(default_factory=dict)  # the data's name → path → version
-    sent: dict[str, list[str]] = field(default_factory=dict)  # what went back already
+    versions: dict[str, dict[str, str]] = field(default_factory=dict)  # name of the data → path → version
+    sent: dict[str, list[str]] = field(default_factory=dict)  # files that were written back already
 
     @staticmethod
     def find_file(home: Path, session: str) -> Path:
-        """Where those of a session are remembered."""
+        """Return the file that holds a session's versions."""
         return home / FOLDER / f"{session}.json"
 
     @staticmethod
     def of(home: Path, session: str) -> BroughtVersions:
-        """Those of a session; none, if nothing was remembered."""
+        """Read a session's versions; empty if none were saved."""
         file = BroughtVersions.find_file(home, session)
         try:
             known = json.loads(file.read_text())
@@ -55,19 +56,19 @@ class BroughtVersions:
         return BroughtVersions(file, known["versions"], known["sent"])
 
     def write(self) -> None:
-        """Remember them."""
+        """Save the versions."""
         self.file.parent.mkdir(mode=0o700, exist_ok=True)
         part = self.file.with_suffix(".part")
         part.write_text(json.dumps({"versions": self.versions, "sent": self.sent}))
         part.replace(self.file)
 
     def note_sent(self, data: str, path: str) -> None:
-        """A file went back: after a crash it is not taken for another's change."""
+        """Record that a file was written back, so that it isn't mistaken for someone else's change after a crash."""
         self.sent.setdefault(data, []).append(path)
         self.write()
 
     def has_changed(self, data: str, path: str, source: DataSource) -> bool:
-        """Whether a file is another there than it was when it was brought, as far as its server tells."""
+        """Whether a file at the source has changed since it was brought, as far as its server can tell."""
         known = self.versions.get(data)
         if known is None or source.versions is None:
             return False
@@ -75,7 +76,7 @@ class BroughtVersions:
 
 
 async def look_at_source(movers: Movers, data: Data, *, guest: bool = False) -> DataSource:
-    """What its server says of data; what is not there has no files."""
+    """Ask the server for data's current state; data that doesn't exist has no files."""
     mover, is_folder = movers.choose(data, guest=guest), data.location.endswith("/")
     try:
         if isinstance(mover, TellsVersions):
@@ -93,7 +94,7 @@ async def look_at_source(movers: Movers, data: Data, *, guest: bool = False) -> 
 
 
 async def remember_versions(home: Path, movers: Movers, request: Request, session: str, *, guest: bool = False) -> None:
-    """Before data is brought: what its server says of it, to be compared when it goes back."""
+    """Save the source's versions before data is brought, to compare them when it is written back."""
     wanted = [data for data in request.data if data.write_back]
     if not wanted:
         return
@@ -106,7 +107,7 @@ async def remember_versions(home: Path, movers: Movers, request: Request, sessio
 
 
 def list_write_backs(request: Request) -> list[SentResults]:
-    """What goes back, each with where it lies in the working directory."""
+    """List the data to write back, with its paths in the working directory."""
     return [
         SentResults(volume.path, data.location, always=data.write_back_always, source=data.name)
         for data, volume in list_laid_out(request)
@@ -117,9 +118,9 @@ def list_write_backs(request: Request) -> list[SentResults]:
 def list_changed(
     output: SentResults, source: DataSource, brought: BroughtVersions, results: Results
 ) -> list[tuple[ResultFile, str]]:
-    """The files that the session left of this data and that did not go back yet, each with its path in the source.
+    """List the changed files to write back that weren't sent yet, each with its path at the source.
 
-    What lies there as it was brought is no result. Beside data that is one file, others are results like any.
+    Unchanged files aren't results. If the data is a single file, other files beside it are ordinary results.
     """
     sent = brought.sent.get(output.source, ())
     places = [(file, path) for file in results.files if (path := output.place(file.path))]
@@ -132,7 +133,7 @@ def list_changed(
 
 
 def check_write_backs(request: Request, movers: Movers, *, guest: bool = False) -> list[Reason]:
-    """Why data could not be written back."""
+    """Return the reasons why data can't be written back."""
     laid_out = {output.source for output in list_write_backs(request)}
     reasons = []
     for data in request.data:

@@ -1,4 +1,4 @@
-"""Credentials under /v1: what opens the storage that the asker's data is in."""
+"""Credentials under /v1, for the storage that a person's data is in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Places under /v1: directories of platforms that sessions share, and the asker's own scratch in them."""
+"""Places under /v1: directories of platforms that sessions share, and a person's own scratch in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tus 1.0, the protocol for resumable uploads, under /v1/tus: any client that speaks it can send files.
+"""tus 1.0, the protocol for resumable uploads, under /v1/tus: any tus client can send files.
 
 Extensions: creation, creation-with-upload, expiration, checksum, termination.
 """
@@ -27,7 +27,7 @@ from sublet.people.model.person import Person
 VERSION = "1.0.0"
 EXTENSIONS = "creation,creation-with-upload,expiration,checksum,termination"
 OCTETS = "application/offset+octet-stream"
-MOST = 1 << 50  # bytes of one file, whatever the quota is
+MOST = 1 << 50  # bytes of one file, whatever the quota
 router = APIRouter(prefix="/v1/tus", tags=["Uploads"])
 Id = Annotated[str, Path(description="As in the Location that the file was begun at.")]
 SENT: dict[str, Any] = {"requestBody": {"content": {OCTETS: {"schema": {"type": "string", "format": "binary"}}}}}
@@ -103,7 +103,7 @@ async def override(request: Request, id: Id) -> Response:
 
 
 def options_response(most: int) -> Response:
-    """What can be done, for whoever asks."""
+    """Return the supported versions, extensions, checksum algorithms and maximum size."""
     headers = {
         "tus-version": VERSION,
         "tus-extension": EXTENSIONS,
@@ -114,7 +114,7 @@ def options_response(most: int) -> Response:
 
 
 async def create_file(request: Request, person: Person, pieces: AsyncIterator[bytes], prefix: str) -> Response:
-    """Begin a file of this person's, with the first of its bytes if they came along."""
+    """Create a file of this person's, with its first bytes if the request has them."""
     _check_version(request)
     if "upload-defer-length" in request.headers:
         raise BadUpload(why="its length has to be known when it is begun: send Upload-Length.")
@@ -133,7 +133,7 @@ async def create_file(request: Request, person: Person, pieces: AsyncIterator[by
 
 
 async def look_at_file(request: Request, person: Person, id: str) -> Response:
-    """How much of it has come."""
+    """Return how much of a file has come."""
     _check_version(request)
     arrived = await service_of(request).uploads.transfers.look(person, id)
     headers = {"upload-length": str(arrived.file.size), "cache-control": "no-store"}
@@ -141,7 +141,7 @@ async def look_at_file(request: Request, person: Person, id: str) -> Response:
 
 
 async def append_to_file(request: Request, person: Person, pieces: AsyncIterator[bytes], id: str) -> Response:
-    """Go on with it."""
+    """Append bytes to a file."""
     _check_version(request)
     kind = request.headers.get("content-type", "")
     if kind != OCTETS:
@@ -153,14 +153,14 @@ async def append_to_file(request: Request, person: Person, pieces: AsyncIterator
 
 
 async def remove_file(request: Request, person: Person, id: str) -> Response:
-    """Give it up."""
+    """Cancel a file's upload, or remove the file."""
     _check_version(request)
     await service_of(request).uploads.transfers.cancel(person, id)
     return _answer(204, {})
 
 
 def _stream(request: Request, person: Person) -> AsyncIterator[bytes]:
-    """What comes, until whoever sends it may do so no more."""
+    """Return the request's body, cut off when the sender's permission ends."""
     return while_welcome(request, person, request.stream())
 
 

@@ -1,4 +1,4 @@
-"""Uploads under /v1: what there is of the asker's, for how long, and its end. Files come in by /v1/tus."""
+"""Uploads under /v1: list, show, keep and remove a person's own. Files are sent to /v1/tus."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def remove(request: Request, name: Name, force: Force = False) -> Response
 
 
 def view_upload(upload: Upload) -> UploadView:
-    """An upload as it travels."""
+    """Return an upload as its view."""
     return UploadView(
         id=upload.id,
         name=upload.name,
@@ -65,7 +65,7 @@ def view_upload(upload: Upload) -> UploadView:
 
 
 def view_files(files: Sequence[FileProgress]) -> tuple[UploadFileView, ...]:
-    """The files of an upload as they travel."""
+    """Return the files of an upload as views."""
     return tuple(
         UploadFileView(
             id=progress.file.id,

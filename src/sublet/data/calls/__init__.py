@@ -1,1 +1,1 @@
-"""The calls of the SDK about data."""
+"""The SDK's calls about data."""

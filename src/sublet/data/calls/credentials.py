@@ -1,4 +1,4 @@
-"""Credentials for storage: add, list, remove."""
+"""Calls about credentials for storage: add, list, remove."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sublet.kernel.views import plain
 
 
 def add(ask: CredentialAsk) -> Call[CredentialView]:
-    """Keep a credential, in place of the one that there was for the same address."""
+    """Store a credential, replacing the one for the same address."""
     return Call("POST", path_of("credentials"), as_view(CredentialView), body=body_of(plain(ask)))
 
 
@@ -25,15 +25,15 @@ def begin_globus(ask: GlobusAsk) -> Call[GlobusVisitView]:
 
 
 def finish_globus(ask: GlobusCodeAsk) -> Call[CredentialView]:
-    """Finish it with the code that Globus showed."""
+    """Finish a sign-in to Globus with the code that Globus showed."""
     return Call("POST", path_of("credentials", "globus", "code"), as_view(CredentialView), body=body_of(plain(ask)))
 
 
 def credentials() -> Call[CredentialList]:
-    """The credentials that there are, without their secrets."""
+    """List the credentials, without their secrets."""
     return Call("GET", path_of("credentials"), as_view(CredentialList))
 
 
 def remove(place: str) -> Call[None]:
-    """Forget the credential for an address."""
+    """Remove the credential for an address."""
     return Call("DELETE", path_of("credentials"), nothing, query={"place": place})

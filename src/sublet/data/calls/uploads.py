@@ -1,4 +1,4 @@
-"""Uploads: what there is of one's own, and the pieces that files are sent in."""
+"""Calls about uploads: list and manage one's own, and send files in pieces."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ OCTETS = "application/offset+octet-stream"
 
 
 def uploads() -> Call[UploadList]:
-    """Those that there are."""
+    """List one's uploads."""
     return Call("GET", path_of("uploads"), as_view(UploadList))
 
 
 def upload(name: str) -> Call[UploadShown]:
-    """One, with its files."""
+    """Show an upload with its files."""
     return Call("GET", path_of("uploads", name), as_view(UploadShown))
 
 
 def keep(name: str, duration: timedelta) -> Call[UploadView]:
-    """Keep one for so long from now on."""
+    """Keep an upload for this long from now on."""
     return Call(
         "POST", path_of("uploads", name, "keep"), as_view(UploadView), body=body_of(plain(KeepAsk(duration=duration)))
     )
 
 
 def remove(name: str, *, force: bool = False) -> Call[None]:
-    """Remove one with its files; `force`: also if sessions wait for it."""
+    """Remove an upload with its files; `force`: even if sessions still need it."""
     return Call("DELETE", path_of("uploads", name), nothing, query={"force": force})
 
 
 def begin(name: str, path: str, size: int, first: bytes, *, modified: float = 0, executable: bool = False) -> Call[str]:
-    """Begin a file, with its first bytes; the id under which it is gone on with."""
+    """Create a file with its first bytes; return the id to append to."""
     values = {"upload": name, "path": path, "modified": f"{modified:.6f}" if modified > 0 else ""}
     headers = {
         **TUS,
@@ -47,18 +47,18 @@ def begin(name: str, path: str, size: int, first: bytes, *, modified: float = 0,
 
 
 def append(id: str, offset: int, piece: bytes) -> Call[int]:
-    """Go on with it; how much is there then."""
+    """Append a piece to a file; return the new offset."""
     headers = {**TUS, "Upload-Offset": str(offset)}
     return Call("PATCH", path_of("tus", id), _read_offset, body=piece, type=OCTETS, more=headers)
 
 
 def offset(id: str) -> Call[int]:
-    """How much of a file is there."""
+    """Return how many bytes of a file have come."""
     return Call("GET", path_of("tus", id), _read_offset, more=TUS)
 
 
 def cancel(id: str) -> Call[None]:
-    """Give a file up, or remove it."""
+    """Cancel a file's upload, or remove the file."""
     return Call("DELETE", path_of("tus", id), nothing, more=TUS)
 
 

@@ -1,4 +1,4 @@
-"""`credential`: what opens the storage that your data is in."""
+"""`credential`: credentials for the storage that your data is in."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def add(
 
 
 def _sign_in_to_globus(out: Output, place: str, client: str) -> None:
-    """Let the person sign in on Globus' own page, and keep what it gives for the code that is shown there."""
+    """Have the person sign in on Globus' own page, and store what Globus gives for the code that is shown there."""
     visit = out.link().do(calls.begin_globus(GlobusAsk(place=place, client_id=client)))
     out.note(f"Open this address, sign in, and type the code that is shown there:\n{visit.address}")
     code = _read_secret("Code")
@@ -128,7 +128,7 @@ def _read_key_file(path: str) -> str:
 
 
 def _read_host_keys(place: str, given: str) -> str:
-    """A fingerprint as it is, else the keys of that host in a line or a file."""
+    """Return a fingerprint as given, or the host's keys from a line or file of known hosts."""
     if given.startswith("SHA256:"):
         return given
     parts = urlsplit(place)

@@ -58,7 +58,7 @@ def send(out: Output, places: tuple[str, ...], name: str, ignore: tuple[str, ...
 
 
 def send_plan(out: Output, link: Link, plan: UploadPlan) -> UploadShown:
-    """Send it, and show how far it is."""
+    """Send the planned files, with a progress line."""
     line = Progress(wanted=out.for_people)
 
     def show(tally: UploadTally) -> None:
@@ -83,7 +83,7 @@ def _show_plan(out: Output, plan: UploadPlan) -> None:
 
 
 def describe(view: UploadView) -> str:
-    """How much it is, and until when it is kept."""
+    """Describe an upload's size, and until when it is kept."""
     until = when(view.keep_until, datetime.now(UTC))
     return f"{count_text(view.files, 'file')}, {size(view.size)}, kept until {until}"
 

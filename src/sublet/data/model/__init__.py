@@ -1,1 +1,1 @@
-"""Pure values and decisions about data that is brought and sent."""
+"""Pure values and decisions about staging data and sending results."""

@@ -1,4 +1,4 @@
-"""How collections of Globus are named, in addresses and on the pages of Globus' own web app."""
+"""How Globus collections are named in addresses and on the pages of Globus' web app."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ WEB_APP = ("app.globus.org", "www.globus.org")
 
 
 def read_web_app(location: str) -> str:
-    """The address of what a page of Globus' web app shows; empty: it is no such page."""
+    """Return the globus: address that a page of Globus' web app shows; empty if it is no such page."""
     address = urlsplit(location)
     if address.hostname not in WEB_APP or not address.path.startswith("/file-manager"):
         return ""

@@ -1,4 +1,4 @@
-"""What opens other people's storage for one person: a login, a token or a pair of keys, each for one address alone."""
+"""A person's credentials for storage: a login, a token or a pair of keys, each for one address only."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ DEFAULT_PORTS = PORTS | {"roots": 1094, "ssh": 22, "rsync": 873}
 S3_SCHEMES = ("s3", "s3+https", "s3+http")
 WEB_SCHEMES = ("https", "davs", "http", "dav", "rucio", "rucio+http")
 GLOBUS = "globus"
-TOKEN_SCHEMES = (*WEB_SCHEMES, "roots", GLOBUS)  # XRootD shows tokens over TLS alone, and no passwords
+TOKEN_SCHEMES = (*WEB_SCHEMES, "roots", GLOBUS)  # XRootD accepts tokens over TLS only, and no passwords
 SSH_SCHEMES = ("sftp", "rsync+ssh")
 FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
 CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-VISIBLE = re.compile(r"[\x21-\x7e]*")  # what a header can carry as it is
+VISIBLE = re.compile(r"[\x21-\x7e]*")  # what a header can carry unescaped
 HOST_KEY = re.compile(r"(?:ssh|ecdsa|sk)-[a-z0-9@.-]+ [A-Za-z0-9+/]+={0,3}")
 
 
 class CredentialKind(StrEnum):
-    """How it is shown to a server."""
+    """How a credential is presented to a server."""
 
     LOGIN = "login"  # a user name and a password
     TOKEN = "token"  # noqa: S105 - a bearer token
@@ -52,25 +52,26 @@ SCHEMES = {
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """One credential; it is never shown to another host than the one that it is for."""
+    """One credential, which is never sent to any host but the one it is for."""
 
-    place: str  # the beginning of the addresses that it is for: https://data.example.org/team, s3://bucket
+    place: str  # the prefix of the addresses that it is for: https://data.example.org/team, s3://bucket
     kind: CredentialKind
-    user: str = ""  # the user name, or the access key; of Globus the client, whose secret or refresh token it is
+    # The user name, or the access key; for Globus, the client id that the secret or refresh token belongs to
+    user: str = ""
     secret: str = field(default="", repr=False)
-    endpoint: str = ""  # of s3://BUCKET: the server, as https://s3.example.org; of SSH: the host keys, one on each line
+    endpoint: str = ""  # for s3://BUCKET the server, as https://s3.example.org; for SSH the host keys, one per line
     region: str = ""
 
     def covers(self, location: str) -> bool:
-        """Whether it is for what is at this address."""
+        """Whether the credential is for this address."""
         own, asked = _parts(self.place), _parts(location)
         if own == (GLOBUS, "", ""):
-            return asked[0] == GLOBUS  # Globus is asked about all collections by one sign-in
+            return asked[0] == GLOBUS  # one sign-in to Globus covers all collections
         return own[:2] == asked[:2] and f"{asked[2]}/".startswith(f"{own[2]}/")
 
 
 def _parts(address: str) -> tuple[str, str, str]:
-    """What protects it on its way, the host with its port, and the path; of s3://BUCKET/KEY the bucket is the host."""
+    """Return an address's protection, host with port, and path; for s3://BUCKET/KEY the bucket is the host."""
     parts = urlsplit(address)
     scheme = SECURE.get(parts.scheme.lower(), parts.scheme.lower())
     host = (parts.hostname or "").lower()
@@ -85,28 +86,28 @@ def _parts(address: str) -> tuple[str, str, str]:
 
 
 def credential_for(credentials: Iterable[Credential], location: str) -> Credential | None:
-    """The one that is meant for an address most of all."""
+    """Return the credential whose place matches the address most specifically, or None."""
     fitting = (credential for credential in credentials if credential.covers(location))
     return max(fitting, key=lambda credential: [len(part) for part in _parts(credential.place)[1:]], default=None)
 
 
 @dataclass(frozen=True, slots=True)
 class SealedCredential:
-    """A credential as it is kept: whose it is, and its secret so that only this service can read it."""
+    """A credential as it is stored: with its owner, and with a secret that only this service can read."""
 
     id: str
     person: str
     created: datetime
-    credential: Credential  # its `secret` is sealed
+    credential: Credential  # with its `secret` sealed
 
     @property
     def purpose(self) -> str:
-        """What its secret is sealed for, and for nothing else."""
+        """The purpose that the secret is sealed for."""
         return f"credential:{self.id}"
 
 
 def check_place(place: str, kind: CredentialKind, endpoint: str) -> str:
-    """What is wrong with the address that a credential is for, or with the server that it names; empty: nothing."""
+    """Return what is wrong with a credential's address or its server; empty if nothing is."""
     is_ssh = place.partition(":")[0].lower() in SSH_SCHEMES
     try:
         parts, server = urlsplit(place), urlsplit("" if is_ssh else endpoint)
@@ -127,9 +128,9 @@ def check_place(place: str, kind: CredentialKind, endpoint: str) -> str:
 
 
 def check_secret(credential: Credential) -> str:
-    """What is wrong with what is shown to a server, without repeating it; empty: nothing.
+    """Return what is wrong with a credential's values, without quoting them; empty if nothing is.
 
-    Programs and libraries that are given a header which can't be sent repeat it in their errors.
+    Programs and libraries quote headers that they can't send in their error messages.
     """
     if CONTROL.search(f"{credential.user}{credential.region}"):
         return "its user or region has control characters in it"

@@ -1,4 +1,4 @@
-"""Where the files of some data can be read, by this machine or by the system that needs them."""
+"""Links to data's files, to be read by this machine or by the system that needs them."""
 
 from __future__ import annotations
 
@@ -9,45 +9,45 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit, urlunsplit
 
 SHA256 = "sha256"
-# What S3 and others that sign as it does put into an address: version 4, version 2, and Google's.
+# Signature parameters of S3 version 4, S3 version 2, and Google.
 SIGNATURE = re.compile(r"(?i)(X-Amz-|X-Goog-|(AWSAccessKeyId|GoogleAccessId|Signature|Expires)=)")
-STRONG = ("sha256:", "sha512:")  # checksums that no other content has
-# Addresses that may be anybody's; an image's registry is asked by each who wants it.
+STRONG = ("sha256:", "sha512:")  # checksums without known collisions
+# Addresses that may be public; a registry checks access for each person who wants an image.
 OPEN = ("http", "https", "docker", "rsync")
 
 
 @dataclass(frozen=True, slots=True)
 class FileLink:
-    """One file: its address, what must be shown to that host (and to no other), and what is known of it."""
+    """One file: its address, the headers for that host only, and what is known of it."""
 
-    path: str  # its name, or its path below the folder that the data is
-    url: str = field(repr=False)  # it may be signed, so it is as secret as a password
+    path: str  # its name, or its path in the data's folder
+    url: str = field(repr=False)  # may be signed, so it is as secret as a password
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     size: int | None = None
     checksum: str = ""  # sha256:…
-    version: str = ""  # the server's validator: an ETag, else a date
-    source: str = ""  # the address without what opens it; empty: the address itself
+    version: str = ""  # an ETag, or else a date
+    source: str = ""  # the address without signature; empty: the address itself
     is_executable: bool = False
 
     @property
     def address(self) -> str:
-        """Where it comes from, as it may be shown and remembered."""
+        """The address that may be shown and stored."""
         return self.source or self.url
 
     @property
     def host(self) -> str:
-        """Who is asked for it."""
+        """The server that has the file."""
         return urlsplit(self.url).netloc.rpartition("@")[2]
 
     @property
     def is_open(self) -> bool:
-        """Whether anybody who knows the address may read it: nothing is shown for it, and the address is no secret."""
+        """Whether anyone may read the file: its address holds no secret, and no headers are needed."""
         parts = urlsplit(self.url)
         return not self.headers and not parts.query and "@" not in parts.netloc and parts.scheme in OPEN
 
     @property
     def identity(self) -> str:
-        """What is another where the content is another; empty where nothing tells whether it still is the same."""
+        """A text that changes whenever the content does; empty if a change could go unnoticed."""
         checksum = self.checksum.lower()
         if checksum.startswith(STRONG):
             return checksum
@@ -57,41 +57,41 @@ class FileLink:
 
 @dataclass(frozen=True, slots=True)
 class LinkedFiles:
-    """All files of some data: one, or those of a folder."""
+    """All files of some data: a single one, or those of a folder."""
 
     links: Sequence[FileLink]
     is_folder: bool = False
-    folders: Sequence[str] = ()  # those in it that are empty, where that is known
+    folders: Sequence[str] = ()  # empty folders in it, if known
 
     @property
     def size(self) -> int | None:
-        """Bytes in all, if they are known of each."""
+        """The total size in bytes, or None if a file's size isn't known."""
         sizes = [link.size for link in self.links]
         return None if None in sizes else sum(size for size in sizes if size is not None)
 
     @property
     def address(self) -> str:
-        """Where they come from, as it may be shown."""
+        """The host that the files come from, as it may be shown."""
         return self.links[0].host if self.links else ""
 
 
 def without_signature(url: str) -> str:
-    """An address without the parameters that open it for a while, which are others each time it is signed."""
+    """Return an address without its signature parameters, which differ each time it is signed."""
     parts = urlsplit(url)
     kept = [pair for pair in parts.query.split("&") if not SIGNATURE.match(pair)]
     return urlunsplit(parts._replace(query="&".join(kept)))
 
 
 def can_be_known(files: LinkedFiles) -> bool:
-    """Whether the same content is known again by its name in a cache."""
+    """Whether the same content will get the same cache entry again."""
     return bool(files.links) and all(link.identity for link in files.links)
 
 
 def name_entry(files: LinkedFiles, person: str, session: str) -> str:
-    """What some data is called in a cache: the same content has the same name.
+    """Name data's cache entry: the same content has the same name.
 
-    What anybody may read is shared by all; what was opened with a person's credentials is that person's; and what can't
-    be known again is one session's.
+    Public data is shared by everyone, data read with a person's credentials is shared by that person's sessions, and
+    data whose changes could go unnoticed belongs to one session.
     """
     links = files.links
     identities = [link.identity for link in links]

@@ -1,4 +1,4 @@
-"""Declared places: reference data, directories that people share, and scratch of each person's own, on a system."""
+"""Declared places on a system: reference data, directories that people share, and each person's own scratch."""
 
 from __future__ import annotations
 
@@ -24,40 +24,40 @@ class PlaceKind(StrEnum):
 
     REFERENCE = "reference"  # data that everyone reads and no session changes
     SHARED = "shared"  # a directory that all who may use it share
-    SCRATCH = "scratch"  # a directory of each person's own, which is removed when it was not used for long
+    SCRATCH = "scratch"  # a directory of each person's own, removed when its retention time is over
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredPlace:
-    """A directory of one platform that sessions may name."""
+    """A directory of one platform that sessions may request by name."""
 
     name: str
     platform: str
     kind: PlaceKind
-    path: str  # there; of scratch what lies below it, and empty: Sublet's own directory
+    path: str  # on the platform; scratch directories are made below it (empty: below Sublet's own directory)
     target: str  # where containers see it
     writable: bool
-    keep: timedelta  # how long scratch stays after its last use
-    apps: tuple[str, ...]  # patterns of the apps that may use it; none: any session may
+    keep: timedelta  # how long scratch is kept after its last use
+    apps: tuple[str, ...]  # patterns of the apps that may use it; empty: any session may
     note: str
     created: datetime
     by: str
-    quota: int = 0  # bytes that each person's scratch may have; 0: any number
+    quota: int = 0  # bytes per person in scratch; 0: no limit
 
 
 @dataclass(frozen=True, slots=True)
 class ScratchUse:
-    """One person's directory of a scratch place."""
+    """One person's directory in a scratch place."""
 
     platform: str
     place: str
     person: str
-    path: str  # as the place was declared when it was made
-    until: datetime  # when it is removed, unless it is used again
+    path: str  # the place's path when the directory was made
+    until: datetime  # removed then, unless it is used again
 
 
 def check_declared(place: DeclaredPlace) -> str:
-    """What is wrong with a place; empty: nothing."""
+    """Return what is wrong with a place; empty if nothing is."""
     is_scratch = place.kind is PlaceKind.SCRATCH
     if not PLACE_NAME.fullmatch(place.name):
         return "its name has letters, digits, `_` and `-`, begins with a letter, and has at most 40 characters"
@@ -89,12 +89,12 @@ def _check_path(path: str) -> str:
 
 
 def is_usable(path: str) -> bool:
-    """Whether every container tool can be given a path."""
+    """Whether every container tool accepts this path."""
     return len(path) <= LONGEST_PATH and path.isprintable() and not UNUSABLE & set(path)
 
 
 def check_target(target: str) -> str:
-    """What is wrong with where a container is to see a place; empty: nothing."""
+    """Return what is wrong with the path at which containers would see a place; empty if nothing is."""
     parts = target.strip("/").split("/")
     if not target.startswith("/") or not target.strip("/"):
         return "containers see it at a path from / on, such as /compute_shared"
@@ -106,7 +106,7 @@ def check_target(target: str) -> str:
 
 
 def check_link(path: str) -> str:
-    """What is wrong with a link below the working directory; empty: nothing."""
+    """Return what is wrong with the path of a link below the working directory; empty if nothing is."""
     parts = path.split("/")
     if path.startswith("/"):
         return "it runs without a container, and sees places below its working directory alone"
@@ -116,28 +116,28 @@ def check_link(path: str) -> str:
 
 
 def find_place(places: Sequence[DeclaredPlace], wish: PlaceWish) -> DeclaredPlace | None:
-    """The place of a platform that a request means: the one of its name, else what containers see there."""
+    """Return the place that a request means: the one of this name, or the one that containers see at this path."""
     paths = {wish.path, f"/{wish.name}"}
     named = next((place for place in places if place.name == wish.name), None)
     return named or next((place for place in places if place.target in paths), None)
 
 
 def admits_app(place: DeclaredPlace, app: str) -> bool:
-    """Whether a session of this app, or of none, may use a place, whoever runs it."""
+    """Whether sessions of this app (empty: of no app) may use a place."""
     return not place.apps or any(fnmatchcase(app, pattern) for pattern in place.apps if app)
 
 
 def scratch_name(place: str, person: str) -> str:
-    """What one person's directory of a scratch place is called: a name says nothing of whose it is."""
+    """Return the name of a person's directory in a scratch place, which doesn't reveal whose it is."""
     return f"{place}-{sha256(person.encode()).hexdigest()[:24]}"
 
 
 def describe_missing(wish: PlaceWish, platform: str, places: Sequence[DeclaredPlace]) -> str:
-    """That a platform has no such place, in words."""
+    """Say that a platform has no such place, and which it has."""
     names = ", ".join(place.name for place in places)
     return f"{platform} has no place {wish.name}{f'; it has: {names}' if names else ''}."
 
 
 def describe_declaring(name: str, platform: str = "SYSTEM") -> str:
-    """How a place is declared."""
+    """Return the command that declares a place."""
     return f"sublet place add {name} --on {platform} --path DIRECTORY"

@@ -1,4 +1,4 @@
-"""The roads by which data gets to where a session runs, and what is remembered of the one that was taken."""
+"""The roads by which data reaches a session's system, and the record of the one that was taken."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from enum import StrEnum
 
 
 class Road(StrEnum):
-    """How data gets there, the best road first."""
+    """How data reaches a system, best road first."""
 
-    CACHED = "cached"  # it was there already
+    CACHED = "cached"  # was in its cache
     LINKED = "linked"  # another session left it on the same system
-    COPIED = "copied"  # it lies on the system itself
-    MOVED = "moved"  # a service of transfers moved it there
-    THERE = "there"  # the system fetches it by itself
-    STREAMED = "streamed"  # past this machine's disk, over the one login
+    COPIED = "copied"  # was on the system itself
+    MOVED = "moved"  # moved by a transfer service
+    THERE = "there"  # fetched by the system itself
+    STREAMED = "streamed"  # streamed over the login, without this machine's disk
     HERE = "here"  # brought here first, and sent from here
 
 
@@ -32,24 +32,24 @@ ROAD_TEXTS = {
 
 @dataclass(frozen=True, slots=True)
 class TakenRoad:
-    """How one item of data got to its session."""
+    """How one item of data reached its session."""
 
     data: str  # its name
     road: Road
     source: str  # the host that it came from
     bytes: int
     seconds: float
-    why: str = ""  # why no better road was taken; empty: this is the best
+    why: str = ""  # why no better road was taken; empty: this was the best
 
     def describe(self, platform: str) -> str:
-        """In a few words."""
+        """Describe the road, its source, size and time in a few words."""
         words = ROAD_TEXTS[self.road].format(platform=platform, source=self.source or "this machine")
         amount = f" ({describe_bytes(self.bytes)} in {self.seconds:.1f} s)"
         return f"{self.data} {words}{amount}{f'; {self.why}' if self.why else ''}"
 
 
 def describe_bytes(number: int) -> str:
-    """A number of bytes as people write it."""
+    """Format a number of bytes for people."""
     size = float(number)
     for unit in ("bytes", "KiB", "MiB", "GiB"):
         if size < 1024:
@@ -60,18 +60,19 @@ def describe_bytes(number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CachedItem:
-    """What is in a cache, as far as it matters for making room."""
+    """A cache entry, as far as eviction needs to know it."""
 
     name: str
     size: int
-    used: float  # when it was last needed
+    used: float  # last use
     is_needed: bool  # a session needs it now
 
 
 def choose_evictions(items: Sequence[CachedItem], room: int, quota: int) -> list[str]:
-    """The items that make room for so many bytes more, those first that were not needed for the longest time.
+    """Choose the least recently used items to remove, so that so many more bytes fit the quota.
 
-    What a session needs is never among them, so that a cache may be larger than its quota for a while; 0 is no quota.
+    Items that a session needs are never chosen, so a cache may exceed its quota for a while. A quota of 0 means no
+    limit.
     """
     if not quota:
         return []

@@ -1,7 +1,7 @@
-"""How fast data came from where to where, and how long the next will take by that.
+"""Predicts how long transfers take from measured ones.
 
-What was measured counts the more the nearer its size is to what is to come: small files tell of a server's answer,
-large ones of the road to it.
+A measured transfer counts more the closer its size is: small files measure a server's latency, large ones its
+bandwidth.
 """
 
 from __future__ import annotations
@@ -14,47 +14,47 @@ from math import log2
 
 from sublet.booking.model.staging import Spread
 
-KEPT_EACH = 50  # transfers that are remembered of one source, system and road
-MOST = timedelta(days=30)  # nobody waits for longer
+KEPT_EACH = 50  # transfers that are kept for each source, system and hop
+MOST = timedelta(days=30)  # upper limit of a prediction
 RECENT = timedelta(days=90)
-SEND_GUESS = 20_000_000  # bytes a second to a system, while nothing was measured
-IMAGE_GUESS = 5_000_000  # bytes a second of an image that is fetched and made into what runs
-MAKE_GUESS = 20_000_000  # bytes a second of an archive that is made into what a container tool runs
-MAKE_LEAST = timedelta(seconds=5)  # and so long in any case
-UNKNOWN_SIZE = timedelta(seconds=30)  # a guess for what nobody knows the size of
-LEAST_COUNTED = 1 << 16  # bytes; less tells nothing of how fast a road is
-LEAST_SECONDS = 2.0  # what took less, and nobody counted, was there already
+SEND_GUESS = 20_000_000  # bytes per second to a system, until some were measured
+IMAGE_GUESS = 5_000_000  # bytes per second of an image that is fetched and converted
+MAKE_GUESS = 20_000_000  # bytes per second of an archive that is converted into an image
+MAKE_LEAST = timedelta(seconds=5)  # the least time that a conversion takes
+UNKNOWN_SIZE = timedelta(seconds=30)  # guess for data of unknown size
+LEAST_COUNTED = 1 << 16  # bytes; less says nothing about a road's speed
+LEAST_SECONDS = 2.0  # faster, uncounted transfers came from a cache
 
 
 class Hop(StrEnum):
-    """One hop of a road on which data comes to a system."""
+    """One hop of the road that data takes to a system."""
 
     THERE = "there"  # fetched by the system itself
-    STREAMED = "streamed"  # past this machine's disk
+    STREAMED = "streamed"  # without this machine's disk
     HERE = "here"  # brought to this machine
     SENT = "sent"  # from this machine to the system
-    MADE = "made"  # an archive of an image, made into what a container tool runs
+    MADE = "made"  # an image archive was converted into what a container tool runs
 
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """Some data that was moved."""
+    """A finished transfer."""
 
     ended: datetime
     source: str  # the host that it came from; empty: this machine
     system: str  # the platform that it was for
     hop: Hop
-    bytes: int  # 0: nobody counted them
+    bytes: int  # 0: not counted
     seconds: float
 
 
 def spread_of_guess(guess: timedelta) -> Spread:
-    """A guess says how long it should take at most."""
+    """Turn a guess into a spread, with the guess as its upper end."""
     return Spread(guess / 10, guess / 2, guess)
 
 
 def find_transfers(history: Iterable[Transfer], source: str, system: str, hop: Hop) -> list[Transfer]:
-    """What tells how long the next one takes; what is brought here comes equally fast for all systems."""
+    """Return the past transfers to predict from; transfers to this machine count for all systems."""
     any_system = hop is Hop.HERE
     return [
         transfer
@@ -64,9 +64,9 @@ def find_transfers(history: Iterable[Transfer], source: str, system: str, hop: H
 
 
 def predict_transfer(size: int | None, transfers: Sequence[Transfer], guess: timedelta) -> Spread:
-    """How long so many bytes take: by the tenth, half and nine tenths of what was measured; else by a guess.
+    """Predict how long so many bytes take: the 10th, 50th and 90th percentile of what was measured, or a guess.
 
-    The fewer were measured, the wider it is.
+    The fewer transfers were measured, the wider the spread.
     """
     known = [transfer for transfer in transfers if transfer.seconds >= 0 and (size is None or transfer.bytes)]
     if not known:
@@ -89,7 +89,7 @@ def _weight(size: int, other: int) -> float:
 
 
 def find_quantile(values: Iterable[tuple[float, float]], part: float) -> float:
-    """The least value up to which so much of the weight lies."""
+    """Return the weighted quantile: the least value at which this part of the weight is reached."""
     ordered = sorted(values)
     wanted, sum_so_far = part * sum(weight for _, weight in ordered), 0.0
     for value, weight in ordered:
@@ -100,28 +100,28 @@ def find_quantile(values: Iterable[tuple[float, float]], part: float) -> float:
 
 
 class TransferTimes:
-    """What came from each host at the same time: bytes in all, and the seconds until the last of it was there."""
+    """For parallel transfers, the total bytes from each host, and the seconds until the last of them came."""
 
     def __init__(self) -> None:
-        """Nothing yet."""
+        """Start empty."""
         self.by_source: dict[str, tuple[int, float]] = {}
 
     def note(self, source: str, bytes: int, seconds: float) -> None:
-        """So much came from a host, and was there after so long."""
+        """Add bytes from a host that took so many seconds."""
         known, longest = self.by_source.get(source, (0, 0.0))
         self.by_source[source] = known + bytes, max(longest, seconds)
 
 
 class Meter:
-    """Counts bytes as they are told by progress, also where several parts are told one after another."""
+    """A progress callback that counts bytes, even if several parts report one after another."""
 
     def __init__(self, tell: Callable[[int, int | None], None]) -> None:
-        """Pass on to whoever else is told."""
+        """Pass progress on to another callback."""
         self._tell = tell
         self._before = self._part = 0
 
     def __call__(self, done: int, total: int | None) -> None:
-        """So many bytes of a part are done."""
+        """Report that so many bytes of the current part are done."""
         if done < self._part:
             self._before += self._part
         self._part = done
@@ -129,5 +129,5 @@ class Meter:
 
     @property
     def bytes(self) -> int:
-        """All of them."""
+        """The total number of bytes."""
         return self._before + self._part

@@ -1,4 +1,4 @@
-"""How a program that a system has (rsync, git, curl) brings data there by itself."""
+"""Plans for having a system fetch data with one of its own programs (rsync, git, curl)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from sublet.data.model.links import LinkedFiles
 
 @dataclass(frozen=True)
 class ToolPlan:
-    """What such a program is told, and what will have come."""
+    """What to tell such a program, and which files it will fetch."""
 
-    tool: str  # the program; `platforms/batch/shell/TOOL.sh` says what it is told
+    tool: str  # the program, run by `platforms/batch/shell/TOOL.sh`
     host: str  # the server that has the data
-    facts: Sequence[tuple[str, str]] = field(repr=False)  # names and values; the one called `secret` opens the server
-    named: LinkedFiles  # what names it in a cache
-    files: LinkedFiles  # all files, if they are known beforehand; else none
-    script: str = ""  # what says how the program is called, if that is not the script of its name
+    facts: Sequence[tuple[str, str]] = field(repr=False)  # names and values; `secret` is the credential for the server
+    named: LinkedFiles  # what the cache entry is named by
+    files: LinkedFiles  # all files, if they are known beforehand; otherwise none
+    script: str = ""  # the script that calls the program, if not the one of its name

@@ -1,4 +1,4 @@
-"""Uploads: folders and files that a person sent to the service, kept for a while, and used as data by their name."""
+"""Uploads: folders and files that a person sent to the service, kept for a while, and used as data by name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SCHEME = "upload"
 EXAMPLE = "upload:run1/forcing/"
 NAME = re.compile(r"\w[\w.-]{0,99}")
 LONGEST_PATH, LONGEST_PART = 1000, 255  # bytes
-LATEST = 253402300799  # the last second that a date can have
+LATEST = 253402300799  # the last second that a datetime can hold
 
 
 class WrongUpload(ValueError):
@@ -23,35 +23,35 @@ class WrongUpload(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A folder of files under a name of its owner's."""
+    """A folder of files under a name that its owner chose."""
 
     id: str
     person: str
     name: str
     created: datetime
     keep_until: datetime
-    files: int = 0  # how many, with those that are not whole
-    size: int = 0  # bytes that they have, or will have
+    files: int = 0  # including incomplete ones
+    size: int = 0  # their total bytes, once complete
 
 
 @dataclass(frozen=True, slots=True)
 class UploadedFile:
-    """One file of an upload; it counts when it is whole."""
+    """One file of an upload; sessions use it only when it is complete."""
 
     id: str
     upload: str
     path: str
     size: int
     created: datetime
-    expires: datetime  # an unfinished one is removed then
+    expires: datetime  # an incomplete file is removed then
     is_whole: bool = False
-    modified: datetime | None = None  # as its owner's machine says
+    modified: datetime | None = None  # according to its owner's machine
     is_executable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class UploadWish:
-    """Where a file that is sent goes: the upload and the path in it."""
+    """Where a sent file goes: the upload, and the path in it."""
 
     name: str
     path: str
@@ -61,14 +61,14 @@ class UploadWish:
 
 
 def split_upload(location: str) -> tuple[str, str]:
-    """The upload that an address names, and the path in it; empty if it is an address of another kind."""
+    """Return the upload that an address names and the path in it; empty if it is another kind of address."""
     scheme, _, rest = location.partition(":")
     name, _, path = rest.partition("/") if scheme == SCHEME else ("", "", "")
     return name, path
 
 
 def check_upload_name(name: str) -> str:
-    """The name; WrongUpload if an upload can't be called so."""
+    """Return the name; raise WrongUpload if it isn't valid for an upload."""
     if not NAME.fullmatch(name):
         raise WrongUpload(
             f"{name[:100]!r} can't be the name of an upload: it has letters, digits, `.`, `_` and `-`, at most 100."
@@ -77,13 +77,13 @@ def check_upload_name(name: str) -> str:
 
 
 def make_upload_name(text: str) -> str:
-    """A name that is made of what a folder or file is called."""
+    """Make a valid upload name from that of a folder or file."""
     plain = re.sub(r"[^\w.-]+", "-", text).strip("-.")[:100]
     return plain if NAME.fullmatch(plain) else "upload"
 
 
 def check_upload_path(path: str) -> str:
-    """The path of a file in an upload; WrongUpload if it could lead elsewhere, or could not be seen by people."""
+    """Return the path; raise WrongUpload if it could leave the upload, or is unprintable or too long."""
     parts = path.split("/")
     if not path or path.startswith("/") or {".", ".."} & {*parts} or normpath(path) != path:
         raise WrongUpload(f"{path[:200]!r} can't be the path of a file in an upload: it must stay inside it.")
@@ -95,7 +95,7 @@ def check_upload_path(path: str) -> str:
 
 
 def parse_metadata(header: str) -> dict[str, str]:
-    """What stands in tus' `Upload-Metadata`: pairs of a name and a value in Base64, with commas between them."""
+    """Parse tus' `Upload-Metadata` header: comma-separated pairs of a name and a Base64 value."""
     values: dict[str, str] = {}
     for pair in filter(None, (pair.strip() for pair in header.split(","))):
         name, _, value = pair.partition(" ")
@@ -107,15 +107,15 @@ def parse_metadata(header: str) -> dict[str, str]:
 
 
 def write_metadata(values: Mapping[str, str]) -> str:
-    """The same, the other way round."""
+    """Format values as tus' `Upload-Metadata` header."""
     return ",".join(f"{name} {base64.b64encode(value.encode()).decode()}" for name, value in values.items() if value)
 
 
 def read_wish(metadata: Mapping[str, str], size: int) -> UploadWish:
-    """Where a file goes by what tus clients say of it.
+    """Read from a tus client's metadata where a file goes.
 
-    `upload` is the upload's name and `path` the path in it. Clients that know nothing of these say `relativePath` for
-    a file of a folder, whose first part becomes the name, or `filename` (`name`) alone.
+    `upload` is the upload's name and `path` the path in it. Other clients send `relativePath` for a file of a folder,
+    whose first part becomes the name, or just `filename` (or `name`).
     """
     path = metadata.get("path") or _plain(metadata.get("relativePath")) or metadata.get("filename")
     path = path or metadata.get("name") or ""
@@ -131,7 +131,7 @@ def read_wish(metadata: Mapping[str, str], size: int) -> UploadWish:
 
 
 def _plain(path: str | None) -> str:
-    """A relative path as clients say it; some say `null` where there is none."""
+    """Return a relative path, or an empty string for the `null` that some clients send."""
     return "" if path in (None, "null", "undefined") else str(path)
 
 

@@ -1,1 +1,1 @@
-"""The pages about people's data: uploads, and what opens their storage."""
+"""Web pages about people's data: uploads, credentials, caches."""

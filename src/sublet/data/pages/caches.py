@@ -1,4 +1,4 @@
-"""What systems and this machine keep for later sessions: sizes, last use, who needs it, and its removal."""
+"""The page of caches: sizes, last use, the sessions that need an entry, and its removal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EFFECTS = ("It is fetched again when a session needs it. Data that a session nee
 
 
 async def look(request: Request) -> Response:
-    """All caches; for the owner of a service of one's own, and for operators."""
+    """Show all caches, to the owner of a personal service or to operators."""
     return await _draw(request, await visitor(request))
 
 
@@ -34,7 +34,7 @@ async def _draw(request: Request, who: Visitor, wrong: SubletError | None = None
 
 
 async def remove(request: Request) -> Response:
-    """Remove one entry, or all that no session has needed for a while, once that was confirmed."""
+    """Remove one entry, or all that no session has used for a while, after confirmation."""
     who, form = await read_form(request)
     caches, platform = service_of(request).caches, request.path_params["platform"]
     names = [form["name"]] if form.get("name") else []

@@ -1,4 +1,4 @@
-"""What opens the visitor's own storage: the list without secrets, a form for another, and its end."""
+"""The page of the visitor's credentials: a list without secrets, a form to add one, and removal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KINDS = {
 
 
 async def look(request: Request) -> Response:
-    """The visitor's."""
+    """Show the visitor's credentials."""
     return await _draw(request, await visitor(request), {})
 
 
@@ -36,7 +36,7 @@ async def _draw(
 
 
 async def add(request: Request) -> Response:
-    """Keep another; its secret is not shown again, not even in the form if something is wrong."""
+    """Store a credential; its secret is never shown again, not even in the form after an error."""
     who, form = await read_form(request)
     typed = {name: form.get(name, "").strip() for name in ("place", "user", "endpoint", "region")}
     kind = CredentialKind(form["kind"]) if form.get("kind") in KINDS else CredentialKind.S3
@@ -49,7 +49,7 @@ async def add(request: Request) -> Response:
 
 
 async def remove(request: Request) -> Response:
-    """Forget one."""
+    """Remove a credential, after confirmation."""
     who, form = await read_form(request)
     place = form.get("place", "")
     if not is_confirmed(form):

@@ -1,4 +1,4 @@
-"""Files that a page sends, by tus as /v1/tus has it; who sends them is known by the page's cookie and its proof."""
+"""Files that a web page sends by tus, like /v1/tus; the sender is known by cookie and anti-forgery token."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from sublet.web.entry import check_post
 from sublet.web.reading import visitor
 
 PATH = "/web/tus"
-PROOF = "sublet-proof"  # the header with the proof that a page of the visitor's sent it
+PROOF = "sublet-proof"  # the header with the anti-forgery token
 
 
 async def create(request: Request) -> Response:
-    """Begin a file."""
+    """Create a file."""
     return await tus.create_file(request, await _find_sender(request), request.stream(), PATH)
 
 
 async def look(request: Request) -> Response:
-    """How much of a file has come."""
+    """Return how much of a file has come."""
     return await tus.look_at_file(request, await _find_sender(request), request.path_params["id"])
 
 
 async def append(request: Request) -> Response:
-    """Go on with a file."""
+    """Append to a file."""
     return await tus.append_to_file(request, await _find_sender(request), request.stream(), request.path_params["id"])
 
 
 async def remove(request: Request) -> Response:
-    """Give a file up."""
+    """Cancel a file's upload."""
     return await tus.remove_file(request, await _find_sender(request), request.path_params["id"])
 
 

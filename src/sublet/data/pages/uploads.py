@@ -1,4 +1,4 @@
-"""The visitor's uploads: a place to drop folders, what there is, until when, and its end."""
+"""The pages of the visitor's uploads: drop folders, list, keep and remove them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_SHOWN = 500  # files on a page
 
 
 async def listing(request: Request) -> Response:
-    """All of them."""
+    """List the visitor's uploads."""
     return await _draw_list(request, await visitor(request))
 
 
@@ -37,7 +37,7 @@ async def _draw_list(request: Request, who: Visitor, wrong: SubletError | None =
 
 
 async def look(request: Request) -> Response:
-    """One, with its files."""
+    """Show an upload with its files."""
     who = await visitor(request)
     upload, files, uses = await service_of(request).uploads.kept.get(who.person, request.path_params["name"])
     shown, more = files[:MOST_SHOWN], max(len(files) - MOST_SHOWN, 0)
@@ -45,14 +45,14 @@ async def look(request: Request) -> Response:
 
 
 async def files(request: Request) -> Response:
-    """The same for the page's script, which sends only what is missing."""
+    """Return an upload's files as JSON for the page's script, which sends only what is missing."""
     who = await visitor(request)
     upload, files, uses = await service_of(request).uploads.kept.get(who.person, request.path_params["name"])
     return json_response(UploadShown(upload=view_upload(upload), items=view_files(files), sessions=tuple(uses)))
 
 
 async def change(request: Request) -> Response:
-    """Keep one longer, or remove it."""
+    """Keep an upload longer, or remove it."""
     act = change_of(request, CHANGES)
     who, form = await read_form(request)
     try:

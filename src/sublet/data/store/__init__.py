@@ -1,1 +1,1 @@
-"""The SQL of what is kept about people's data."""
+"""The SQL of credentials, places, transfers and uploads."""

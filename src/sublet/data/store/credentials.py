@@ -1,4 +1,4 @@
-"""Credentials of people for other people's storage."""
+"""People's credentials for storage."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class CredentialStore:
     """Credentials, as one transaction sees and changes them."""
 
     def __init__(self, sql: Sql) -> None:
-        """Of this transaction."""
+        """Work in this transaction."""
         self._sql = sql
 
     def put(self, new: SealedCredential) -> None:
-        """Keep one, in place of the one that there was for the same address."""
+        """Store a credential, replacing the one for the same address."""
         self.remove(new.person, new.credential.place)
         known = new.credential
         self._sql.change(
@@ -48,23 +48,23 @@ class CredentialStore:
         )
 
     def of(self, person: str) -> list[SealedCredential]:
-        """A person's, by their addresses."""
+        """Return a person's credentials, by address."""
         return [_read(row) for row in self._sql.rows(OF, {"of_person": plain(person)})]
 
     def remove(self, person: str, place: str) -> bool:
-        """Forget one; whether there was one."""
+        """Remove a credential; return whether there was one."""
         return self._sql.change(REMOVE, {"of_person": plain(person), "of_place": plain(place)}) > 0
 
     def remove_all(self, person: str) -> None:
-        """Forget all that someone had."""
+        """Remove all credentials of a person."""
         self._sql.change(REMOVE_ALL, {"of_person": plain(person)})
 
     def secrets(self) -> Mapping[str, str]:
-        """The sealed secrets, by id."""
+        """Return the sealed secrets, by id."""
         return {row[0]: row[1] for row in self._sql.rows(SECRETS, {})}
 
     def seal(self, id: str, old: str, new: str) -> int:
-        """Keep a secret under another key, if it is still the same; how many were changed."""
+        """Replace a sealed secret if it is still the old one; return how many rows changed."""
         return self._sql.change(SEAL, {"of_id": id, "old": old, "new": new})
 
 

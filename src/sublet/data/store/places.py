@@ -1,4 +1,4 @@
-"""Places of systems, and the directories that people have in those for scratch."""
+"""Places of systems, and people's scratch directories in them."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class PlaceStore:
     """Places, as one transaction sees and changes them."""
 
     def __init__(self, sql: Sql) -> None:
-        """Of this transaction."""
+        """Work in this transaction."""
         self._sql = sql
 
     def put(self, new: DeclaredPlace) -> None:
-        """Declare one, in place of the one that there was of this name."""
+        """Declare a place, replacing one of the same name."""
         self.remove(new.platform, new.name)
         row = {
             "name": plain(new.name),
@@ -61,39 +61,39 @@ class PlaceStore:
         self._sql.change(ADD, row)
 
     def list(self, platform: str | None = None) -> list[DeclaredPlace]:
-        """Those of a platform, or all."""
+        """List the places of a platform, or of all platforms."""
         if platform is None:
             return [_read(row) for row in self._sql.rows(EVERY, {})]
         return [_read(row) for row in self._sql.rows(OF, {"of_platform": plain(platform)})]
 
     def remove(self, platform: str, name: str) -> bool:
-        """Forget one; whether there was one."""
+        """Remove a place; return whether there was one."""
         return self._sql.change(REMOVE, {"of_platform": plain(platform), "of_name": plain(name)}) > 0
 
     def list_scratch(self, person: str) -> Sequence[ScratchUse]:
-        """The scratch directories that someone has."""
+        """List a person's scratch directories."""
         return [_read_use(row) for row in self._sql.rows(THEIRS, {"of_person": plain(person)})]
 
     def list_expired(self, now: datetime) -> Sequence[ScratchUse]:
-        """Those whose time is over."""
+        """List the scratch directories whose retention time is over."""
         return [_read_use(row) for row in self._sql.rows(OVER, {"now": micros(now)})]
 
     def keep(self, use: ScratchUse) -> None:
-        """Someone has one, until then."""
+        """Record a scratch directory and until when it is kept."""
         if not self._sql.change(KEEP, {**_key(use), "new": micros(use.until)}):
             row = {name.removeprefix("of_"): value for name, value in _key(use).items()}
             self._sql.change(ADD_USE, {**row, "until": micros(use.until)})
 
     def forget(self, use: ScratchUse) -> None:
-        """It was removed."""
+        """Forget a scratch directory that was removed."""
         self._sql.change(FORGET, _key(use))
 
     def end_scratch(self, platform: str, place: str, now: datetime) -> None:
-        """A place is gone: nothing in it is kept longer."""
+        """Expire all scratch of a place that was removed."""
         self._sql.change(END_PLACE, {"of_platform": plain(platform), "of_place": plain(place), "new": micros(now)})
 
     def end_all(self, person: str, now: datetime) -> None:
-        """Someone is gone: nothing of theirs is kept longer."""
+        """Expire all scratch of a person who was removed."""
         self._sql.change(END_ALL, {"of_person": plain(person), "new": micros(now)})
 
 

@@ -1,4 +1,4 @@
-"""What opens other people's storage, and how fast it is; what people uploaded; and directories that sessions share."""
+"""Tables of credentials, uploads, places, scratch and measured transfers."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ credentials = Table(
     metadata,
     Column("id", Id, primary_key=True),
     Column("person", Text, nullable=False),
-    Column("place", Text, nullable=False),  # the beginning of the addresses that it is for
-    Column("kind", Text, nullable=False),  # login, token or s3
+    Column("place", Text, nullable=False),  # the prefix of the addresses that it is for
+    Column("kind", Text, nullable=False),  # login, token, s3 or key
     Column("user", Text, nullable=False),  # or the access key
     Column("secret", Text, nullable=False),  # encrypted
     Column("endpoint", Text, nullable=False),
@@ -29,8 +29,8 @@ uploads = Table(
     Column("name", Text, nullable=False),
     Column("created", BigInteger, nullable=False),
     Column("keep_until", BigInteger, nullable=False),
-    Column("files", BigInteger, nullable=False),  # how many of upload_files are its own
-    Column("size", BigInteger, nullable=False),  # and what they have together, so that quotas need not add them up
+    Column("files", BigInteger, nullable=False),  # its rows in upload_files
+    Column("size", BigInteger, nullable=False),  # their total bytes, so that quotas need no sum
     UniqueConstraint("person", "name"),
 )
 
@@ -42,7 +42,7 @@ upload_files = Table(
     Column("path", Id, nullable=False),
     Column("size", BigInteger, nullable=False),
     Column("created", BigInteger, nullable=False),
-    Column("expires", BigInteger, nullable=False),  # of one that is not whole
+    Column("expires", BigInteger, nullable=False),  # for incomplete files
     Column("whole", BigInteger, nullable=False),  # 0 or 1
     Column("modified", BigInteger),
     Column("executable", BigInteger, nullable=False),  # 0 or 1
@@ -64,7 +64,7 @@ places = Table(
     Column("note", Text, nullable=False),
     Column("created", BigInteger, nullable=False),
     Column("by", Text, nullable=False),
-    Column("quota", BigInteger, nullable=False, server_default="0"),  # bytes of each person's scratch; 0: any number
+    Column("quota", BigInteger, nullable=False, server_default="0"),  # bytes per person in scratch; 0: no limit
 )
 
 scratches = Table(
@@ -73,7 +73,7 @@ scratches = Table(
     Column("platform", Text, primary_key=True),
     Column("place", Text, primary_key=True),
     Column("person", Text, primary_key=True),
-    Column("path", Text, primary_key=True),  # as the place was declared then
+    Column("path", Text, primary_key=True),  # the place's path when it was made
     Column("until", BigInteger, nullable=False),
 )
 
@@ -85,7 +85,7 @@ transfers = Table(
     Column("source", Text, nullable=False),  # the host that it came from; empty: this machine
     Column("system", Text, nullable=False),  # the platform that it was for
     Column("hop", Text, nullable=False),  # there, streamed, here, sent or made
-    Column("bytes", BigInteger, nullable=False),  # 0: nobody counted them
+    Column("bytes", BigInteger, nullable=False),  # 0: not counted
     Column("micros", BigInteger, nullable=False),  # how long it took
     Index(None, "source", "system", "hop", "ended"),
     Index(None, "ended"),

@@ -1,4 +1,4 @@
-"""How long transfers of data took: the newest of each source, system and hop."""
+"""Measured transfers: the newest of each source, system and hop."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ class TransferStore:
     """Transfers, as one transaction sees and adds to them."""
 
     def __init__(self, sql: Sql) -> None:
-        """Of this transaction."""
+        """Work in this transaction."""
         self._sql = sql
 
     def add(self, transfer: Transfer) -> None:
-        """Remember one, and of those alike only the newest."""
+        """Record a transfer, and keep only the newest with the same source, system and hop."""
         alike = {"source": plain(transfer.source), "system": plain(transfer.system), "hop": transfer.hop.value}
         measured = {"bytes": transfer.bytes, "micros": round(transfer.seconds * 1_000_000)}
         self._sql.change(ADD, {"id": str(uuid4()), "ended": micros(transfer.ended), **alike, **measured})
         self._sql.change(TRIM, {f"of_{name}": value for name, value in alike.items()})
 
     def since(self, after: datetime, most: int) -> list[Transfer]:
-        """Those that ended after this, the newest first, at most so many."""
+        """List the transfers that ended since then, newest first, at most so many."""
         rows = self._sql.rows(SINCE, {"after": micros(after), "most": most})
         return [Transfer(moment(r[0]), r[1], r[2], Hop(r[3]), r[4], r[5] / 1_000_000) for r in rows]
 
     def forget(self, before: datetime) -> int:
-        """Remove what is too old to count; how many."""
+        """Remove transfers that are too old to count; return how many."""
         return self._sql.change(FORGET, {"before": micros(before)})

@@ -1,4 +1,4 @@
-"""Uploads and their files, as rows; what the files hold is on the disk."""
+"""Uploads and their files as rows; the files' content is on disk."""
 
 from __future__ import annotations
 
@@ -39,22 +39,22 @@ TOUCH = update(upload_files).where(F.id == bind("of_id")).values(expires=bind("u
 FINISH = update(upload_files).where(F.id == bind("of_id"), F.whole == 0).values(whole=1)
 REMOVE_FILE = delete(upload_files).where(F.id == bind("of_id"))
 REMOVE_FILES = delete(upload_files).where(F.upload == bind("of_upload"))
-BATCH = 500  # ids that are asked for at once
+BATCH = 500  # ids per query
 
 
 class UploadStore:
     """Uploads, as one transaction sees and changes them."""
 
     def __init__(self, sql: Sql) -> None:
-        """Of this transaction."""
+        """Work in this transaction."""
         self._sql = sql
 
     def of(self, person: str) -> list[Upload]:
-        """A person's, by name."""
+        """Return a person's uploads, by name."""
         return [_read(row) for row in self._sql.rows(OF, {"of_person": plain(person)})]
 
     def find(self, person: str, name: str) -> Upload | None:
-        """The one that a person calls so, or that has this id and is theirs."""
+        """Return a person's upload by its name or id."""
         row = self._sql.row(NAMED, {"of_person": plain(person), "called": plain(name)})
         if row:
             return _read(row)
@@ -62,53 +62,53 @@ class UploadStore:
         return by_id if by_id and by_id.person == plain(person) else None
 
     def get(self, id: str) -> Upload | None:
-        """By its id."""
+        """Return an upload by id."""
         row = self._sql.row(BY_ID, {"of_id": plain(id)})
         return _read(row) if row else None
 
     def list_expired(self, now: datetime, most: int) -> list[Upload]:
-        """Some of those that need not be kept any more, the oldest first."""
+        """Return some of the uploads whose retention time is over, oldest first."""
         return [_read(row) for row in self._sql.rows(OLD, {"now": micros(now), "most": most})]
 
     def count_bytes(self, person: str | None = None) -> int:
-        """What a person's have together, or everybody's."""
+        """Return the total bytes of a person's uploads, or of everyone's."""
         return self._sql.number(SIZE_OF, {"of_person": plain(person)}) if person else self._sql.number(SIZE, {})
 
     def add(self, new: Upload) -> None:
-        """Add one, which has no files yet."""
+        """Add an upload without files."""
         values = {"id": new.id, "person": plain(new.person), "name": plain(new.name), "files": 0, "size": 0}
         self._sql.change(ADD, {**values, "created": micros(new.created), "keep_until": micros(new.keep_until)})
 
     def keep(self, id: str, until: datetime) -> None:
-        """Keep it until then."""
+        """Keep an upload until then."""
         self._sql.change(KEEP, {"of_id": id, "until": micros(until)})
 
     def remove(self, id: str) -> list[str]:
-        """Forget one with its files; their ids."""
+        """Remove an upload and its files; return the files' ids."""
         files = [file.id for file in self.files(id)]
         self._sql.change(REMOVE_FILES, {"of_upload": id})
         self._sql.change(REMOVE, {"of_id": id})
         return files
 
     def remove_all(self, person: str) -> list[str]:
-        """Forget all that someone uploaded; the ids of the files."""
+        """Remove all uploads of a person; return the files' ids."""
         return [file for upload in self.of(person) for file in self.remove(upload.id)]
 
     def files(self, upload: str) -> list[UploadedFile]:
-        """The files of one, by path."""
+        """Return an upload's files, by path."""
         return [_read_file(row) for row in self._sql.rows(FILES_OF, {"of_upload": plain(upload)})]
 
     def file(self, id: str) -> UploadedFile | None:
-        """A file by its id."""
+        """Return a file by id."""
         row = self._sql.row(FILE, {"of_id": plain(id)})
         return _read_file(row) if row else None
 
     def list_expired_files(self, now: datetime, most: int) -> list[UploadedFile]:
-        """Some of the unfinished ones that nobody went on with, the oldest first."""
+        """Return some of the incomplete files that have expired, oldest first."""
         return [_read_file(row) for row in self._sql.rows(EXPIRED, {"now": micros(now), "most": most})]
 
     def find_obstacle(self, upload: str, path: str) -> str | None:
-        """The file that stands where a path needs a folder, or a file below what is to be a file; None: nothing."""
+        """Return a file that conflicts with this path (a file where a folder is needed, or the reverse), or None."""
         parts = plain(path).split("/")
         above = ["/".join(parts[:number]) for number in range(1, len(parts))]
         in_the_way: ColumnElement[bool] = and_(F.path > f"{plain(path)}/", F.path < f"{plain(path)}0")
@@ -117,7 +117,7 @@ class UploadStore:
         return str(rows[0][0]) if rows else None
 
     def add_file(self, new: UploadedFile) -> None:
-        """Add one that is to come."""
+        """Add a file that is yet to be sent."""
         self._sql.change(
             ADD_FILE,
             {
@@ -135,11 +135,11 @@ class UploadStore:
         self._grow(new.upload, 1, new.size)
 
     def touch_file(self, id: str, expires: datetime) -> None:
-        """Somebody goes on with it: it expires later."""
+        """Postpone the expiry of an incomplete file that is being sent."""
         self._sql.change(TOUCH, {"of_id": id, "until": micros(expires)})
 
     def finish_file(self, file: UploadedFile) -> list[str]:
-        """It is whole, and takes the place of what had its path before, whose ids these are."""
+        """Mark a file as complete; return the ids of the files that it replaces at its path."""
         before = self._sql.rows(WHOLE_AT, {"of_upload": file.upload, "at": plain(file.path)})
         if not self._sql.change(FINISH, {"of_id": file.id}):
             return []
@@ -149,14 +149,14 @@ class UploadStore:
         return [other.id for other in old]
 
     def remove_file(self, file: UploadedFile) -> bool:
-        """Forget one; whether it was there."""
+        """Remove a file; return whether it was there."""
         gone = self._sql.change(REMOVE_FILE, {"of_id": file.id}) > 0
         if gone:
             self._grow(file.upload, -1, -file.size)
         return gone
 
     def find_known_files(self, ids: Collection[str]) -> set[str]:
-        """Those of these ids that are a file's."""
+        """Return which of these ids belong to files."""
         return {
             row[0] for some in _batches(sorted(ids)) for row in self._sql.select(select(F.id).where(F.id.in_(some)))
         }

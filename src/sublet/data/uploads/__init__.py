@@ -1,4 +1,4 @@
-"""Uploads: how files come in, where they lie, how they are used as data, and when they go."""
+"""Uploads: receiving files, storing them, using them as data, and removing them when they expire."""
 
 from sublet.data.uploads.area import FOLDER, UploadArea
 from sublet.data.uploads.care import UploadCare

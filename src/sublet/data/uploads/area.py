@@ -1,4 +1,4 @@
-"""Where the bytes of uploads lie: one file for each, written on from its end, by one writer at a time."""
+"""Where the bytes of uploads are stored: one file for each, appended to by one writer at a time."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from pathlib import Path
 from sublet.kernel.errors import BadUpload, UploadBusy, WrongChecksum, WrongOffset
 
 FOLDER = "uploads"  # below SUBLET_HOME
-UNCHECKED = ".unchecked"  # beside a file: from this byte on nobody has compared it with its checksum yet
+UNCHECKED = ".unchecked"  # beside a file: from this byte on its checksum isn't verified yet
 ALGORITHMS = ("sha1", "sha256", "md5")
 ID = re.compile(r"[0-9a-f-]{36}")
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkChecksum:
-    """What a piece that is sent has to add up to."""
+    """The checksum that a piece must have."""
 
     algorithm: str
     digest: bytes
 
 
 class UploadArea:
-    """The directory with the content of all uploads, by the files' ids."""
+    """The directory with the content of all uploads, by file id."""
 
     def __init__(self, root: Path) -> None:
-        """It is made when something comes."""
+        """Remember the directory; it is made when the first file comes."""
         self.root = root
 
     def path(self, id: str) -> Path:
-        """Where the bytes of a file are."""
+        """Return where a file's bytes are."""
         return self.root / id[:2] / id
 
     def offset(self, id: str) -> int:
-        """How many bytes of it are here and can be relied on."""
+        """Return how many bytes of a file are here and verified."""
         try:
             size = self.path(id).stat().st_size
         except FileNotFoundError:
@@ -46,7 +46,7 @@ class UploadArea:
         return min(size, _read_mark(_mark_of(self.path(id)), size))
 
     def open(self, id: str, offset: int, checksum: ChunkChecksum | None = None) -> PartWriter:
-        """Go on with a file; UploadBusy if somebody does so already, WrongOffset if that is not where it stopped."""
+        """Open a file for appending; raise UploadBusy if another writer has it, WrongOffset if it ends elsewhere."""
         path = self.path(id)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -55,7 +55,7 @@ class UploadArea:
             there = self.offset(id)
             if there != offset:
                 raise WrongOffset(offset=there, wanted=offset)
-            os.ftruncate(descriptor, offset)  # what came unchecked before a crash
+            os.ftruncate(descriptor, offset)  # unverified bytes from before a crash
             _mark_of(path).unlink(missing_ok=True)
             if checksum:
                 _mark_of(path).write_text(str(offset))
@@ -66,29 +66,29 @@ class UploadArea:
         return PartWriter(path, descriptor, offset, checksum)
 
     def remove(self, ids: Iterable[str]) -> None:
-        """Let go of the bytes of these."""
+        """Delete the bytes of these files."""
         for id in ids:
             self.path(id).unlink(missing_ok=True)
             _mark_of(self.path(id)).unlink(missing_ok=True)
 
     def ids(self) -> Iterator[str]:
-        """The files that there are bytes of."""
+        """Yield the ids of all files that have bytes here."""
         for folder in sorted(self.root.glob("??")):
             names = {entry.removesuffix(UNCHECKED) for entry in os.listdir(folder)}
             yield from (name for name in sorted(names) if ID.fullmatch(name))
 
 
 class PartWriter:
-    """Writes a file on from where it stopped."""
+    """Appends to a file."""
 
     def __init__(self, path: Path, descriptor: int, offset: int, checksum: ChunkChecksum | None) -> None:
-        """The descriptor is locked, and at its end."""
+        """Take a locked descriptor that is positioned at the file's end."""
         self._path, self._descriptor, self._begin, self._checksum = path, descriptor, offset, checksum
         self._digest = hashlib.new(checksum.algorithm, usedforsecurity=False) if checksum else None
         self.offset = offset
 
     def write(self, data: bytes) -> None:
-        """Add this; of what a full disk takes in part, that part is kept."""
+        """Append bytes; if the disk fills up, keep the part that was written."""
         view = memoryview(data)
         while view:
             count = os.write(self._descriptor, view)
@@ -98,14 +98,14 @@ class PartWriter:
             view = view[count:]
 
     def finish(self) -> None:
-        """All of this piece came: it stays, if it is what it should be; else WrongChecksum, and it goes."""
+        """Make the piece permanent, or raise WrongChecksum if its checksum differs."""
         if self._checksum and self._digest and self._digest.digest() != self._checksum.digest:
             raise WrongChecksum
         os.fsync(self._descriptor)
         _mark_of(self._path).unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Let others write; a piece with a checksum that did not come whole goes."""
+        """Release the lock, and drop a piece whose checksum wasn't verified."""
         if _mark_of(self._path).exists():
             os.ftruncate(self._descriptor, self._begin)
             _mark_of(self._path).unlink(missing_ok=True)
@@ -114,7 +114,7 @@ class PartWriter:
 
 
 def check_algorithm(algorithm: str) -> str:
-    """The name of a checksum that can be compared; BadUpload if it is of another kind."""
+    """Return the checksum algorithm; raise BadUpload if it isn't supported."""
     if algorithm not in ALGORITHMS:
         raise BadUpload(why=f"checksums by {algorithm[:30]!r} can't be compared; send {', '.join(ALGORITHMS)}.")
     return algorithm

@@ -1,4 +1,4 @@
-"""Keeps the area of uploads clean: what expired goes, and so do bytes that no upload knows of."""
+"""Cleans up uploads: removes expired ones, and bytes that belong to no upload."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from sublet.store.tx import Tx
 
 EVERY = timedelta(minutes=1)
 SWEEP = timedelta(hours=1)
-LATER = timedelta(days=1)  # for which what a session waits for is kept on
+LATER = timedelta(days=1)  # how much longer uploads are kept that a session waits for
 BATCH = 200
 
 
 @dataclass
 class UploadCare:
-    """Removes what is not kept any more."""
+    """Removes expired uploads."""
 
     store: Store
     area: UploadArea
@@ -31,7 +31,7 @@ class UploadCare:
     _next_sweep: datetime | None = field(default=None, init=False)
 
     async def look_after(self, now: datetime) -> None:
-        """Called in each turn of the loop; it looks once a minute."""
+        """Clean up once a minute; called in each turn of the loop."""
         if self._next is not None and now < self._next:
             return
         self._next = now + EVERY
@@ -41,7 +41,7 @@ class UploadCare:
             await self.sweep()
 
     async def expire(self, now: datetime) -> None:
-        """Finish what came whole; remove unfinished files that nobody went on with, and uploads kept long enough."""
+        """Finish files that came completely, and remove abandoned files and expired uploads."""
         for file in await self.store.read(lambda tx: tx.uploads.list_expired_files(now, BATCH)):
             await self._settle(file)
         gone = await self.store.write(lambda tx: _expire(tx, now))
@@ -62,7 +62,7 @@ class UploadCare:
         await asyncio.to_thread(self.area.remove, gone)
 
     async def sweep(self) -> None:
-        """Remove bytes of files that are in no upload: of a crash, or of people who were removed."""
+        """Remove bytes of files that are in no upload, left by a crash or by people who were removed."""
         there = await asyncio.to_thread(lambda: set(self.area.ids()))
         if there:
             known = await self.store.read(lambda tx: tx.uploads.find_known_files(there))

@@ -1,4 +1,4 @@
-"""Brings uploads to sessions, as a mover does; that they are the asker's own was seen when they asked."""
+"""The mover of uploads; that they belong to the requester was checked with the request."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sublet.store.store import Store
 
 @dataclass
 class UploadMover:
-    """Copies what was uploaded into a session's directory."""
+    """Copies uploaded files into a session's directory."""
 
     store: Store
     area: UploadArea
@@ -33,22 +33,22 @@ class UploadMover:
     kinds: Sequence[str] = (SIMPLE,)
 
     def check(self, data: Data) -> Sequence[Reason]:
-        """What is wrong with its address or checksum."""
+        """Return what is wrong with the address or checksum."""
         reasons = check_checksum(data)
         if not split_upload(data.location)[0]:
             reasons.append(refuse(data, "It names no upload.", nearest=EXAMPLE))
         return reasons
 
     async def measure(self, data: Data) -> int | None:
-        """The size is known since it was asked for."""
+        """Return the size, which is known since the request."""
         return data.size
 
     def estimate(self, data: Data) -> timedelta:
-        """How long the copy is going to take."""
+        """Guess how long the copy takes."""
         return guess(data, SPEED)
 
     async def bring(self, data: Data, target: Path, progress: Progress) -> None:
-        """Copy its files; DataNotThere if it was removed, or is being changed."""
+        """Copy the files; raise DataNotThere if the upload was removed or is being changed."""
         files = await self._find(data)
         stop = threading.Event()
         try:

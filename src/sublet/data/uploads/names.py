@@ -1,4 +1,4 @@
-"""What `upload:NAME/PATH` stands for in a request: an upload of the asker's own, by its id from then on."""
+"""Resolves `upload:NAME/PATH` in requests to one of the requester's uploads, and pins its id."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class UploadNames:
     store: Store
 
     async def resolve(self, person: Person, request: Request) -> Request | Reason | None:
-        """The request with the uploads that it names by their ids; a Reason if one isn't there or isn't whole."""
+        """Return the request with uploads named by id, or a Reason if one doesn't exist or is incomplete."""
         if person.guest or not any(split_upload(data.location)[0] for data in request.data):
             return None
         pinned = await self.store.read(lambda tx: [_pin(tx, person, data) for data in request.data])
@@ -53,9 +53,9 @@ def _pin(tx: Tx, person: Person, data: Data) -> Data | Reason:
 
 
 def choose_files(files: Sequence[UploadedFile], path: str) -> list[tuple[UploadedFile, str]]:
-    """The files of an upload that a path means, each with its place below that; all of them if it is empty.
+    """Return an upload's files that a path means, each with its path below that; all files if the path is empty.
 
-    A file that is being replaced counts as it was.
+    A file that is being replaced still counts in its old version.
     """
     whole = {file.path for file in files if file.is_whole}
     chosen = SentResults(path or ALL, "")

@@ -1,4 +1,4 @@
-"""Files on their way in: begun, gone on with where they stopped, given up. What tus calls an upload is one of these."""
+"""Receives files: create, append and cancel. What tus calls an upload is one file here."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from sublet.people.model.person import Person
 from sublet.store.store import Store
 from sublet.store.tx import Tx
 
-PIECE = 1 << 20  # bytes that are written at once
+PIECE = 1 << 20  # bytes per write
 
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """A file, and how much of it has come."""
+    """A file, and how many bytes of it have come."""
 
     file: UploadedFile
     offset: int
@@ -36,7 +36,7 @@ class Arrived:
 
 @dataclass
 class UploadTransfers:
-    """Take files in, piece by piece."""
+    """Receives files piece by piece."""
 
     settings: Settings
     store: Store
@@ -44,7 +44,7 @@ class UploadTransfers:
     area: UploadArea
 
     async def begin(self, person: Person, wish: UploadWish, host: str = "") -> UploadedFile:
-        """Make room for a file; UploadQuotaFull or ServiceFull if there is none."""
+        """Create a file; raise UploadQuotaFull or ServiceFull if there is no room for it."""
         if person.guest:
             raise NotAllowed(why="Guests of a personal service upload nothing here.", how="Use your own service.")
         await asyncio.to_thread(self._require_room, wish.size)
@@ -99,7 +99,7 @@ class UploadTransfers:
             raise UploadQuotaFull(size=memory_text(size), why=why)
 
     async def look(self, person: Person, id: str) -> Arrived:
-        """How much of a file has come; one that came whole as the service died counts as whole from now on."""
+        """Return how much of a file has come, and complete a file whose last bytes came just before a crash."""
         file = await self._find(person, id)
         offset = file.size if file.is_whole else await asyncio.to_thread(self.area.offset, id)
         if offset == file.size and not file.is_whole:
@@ -114,7 +114,7 @@ class UploadTransfers:
         pieces: AsyncIterator[bytes],
         checksum: ChunkChecksum | None = None,
     ) -> Arrived:
-        """Go on with a file from a byte on; what came before a connection broke is kept."""
+        """Append to a file from this offset on; bytes that came before a connection broke are kept."""
         file = await self._find(person, id)
         if file.is_whole:
             if offset != file.size:
@@ -143,7 +143,7 @@ class UploadTransfers:
         await asyncio.to_thread(self.area.remove, replaced)
 
     async def cancel(self, person: Person, id: str) -> None:
-        """Give up a file, or remove one that is whole."""
+        """Cancel an incomplete file, or remove a complete one."""
         file = await self._find(person, id)
         await self.store.write(lambda tx: drop_file(tx, file))
         await asyncio.to_thread(self.area.remove, [id])
@@ -161,7 +161,7 @@ class UploadTransfers:
 
 
 async def _write(writer: PartWriter, pieces: AsyncIterator[bytes], file: UploadedFile) -> None:
-    """Write pieces as they come, a few at a time; more than the file has is refused."""
+    """Write pieces as they come, buffered; raise BadUpload if there are more bytes than announced."""
     waiting = bytearray()
     try:
         async with closing(pieces) as pieces:
@@ -174,4 +174,4 @@ async def _write(writer: PartWriter, pieces: AsyncIterator[bytes], file: Uploade
                     await asyncio.to_thread(writer.write, ready)
     finally:
         if waiting:
-            writer.write(bytes(waiting))  # however it ended: what has come need not come again
+            writer.write(bytes(waiting))  # whatever the error, these bytes needn't be sent again

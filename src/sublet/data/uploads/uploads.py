@@ -1,4 +1,4 @@
-"""People's uploads: listed, looked at, kept longer and removed; and what uses them."""
+"""People's uploads: list, show, keep and remove them, and find the sessions that need them."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from sublet.people.model.person import Person
 from sublet.store.store import Store
 from sublet.store.tx import Tx
 
-NEEDING = frozenset({Phase.ACCEPTED, Phase.WAITING, Phase.PREPARING})  # their data is still to be brought
+NEEDING = frozenset({Phase.ACCEPTED, Phase.WAITING, Phase.PREPARING})  # their data isn't staged yet
 MOST_SESSIONS = 10_000
 LIST = "`sublet upload list` lists your uploads."
 
 
 @dataclass(frozen=True, slots=True)
 class FileProgress:
-    """A file of an upload, and how much of it is here."""
+    """A file of an upload, and how many bytes of it are here."""
 
     file: UploadedFile
     offset: int
@@ -34,7 +34,7 @@ class FileProgress:
 
 @dataclass
 class Uploads:
-    """List, show, keep, remove."""
+    """Lists, shows, keeps and removes uploads."""
 
     settings: Settings
     store: Store
@@ -42,11 +42,11 @@ class Uploads:
     area: UploadArea
 
     async def list(self, person: Person) -> list[Upload]:
-        """A person's, by name."""
+        """List a person's uploads, by name."""
         return await self.store.read(lambda tx: tx.uploads.of(person.name))
 
     async def get(self, person: Person, name: str) -> tuple[Upload, Sequence[FileProgress], Sequence[str]]:
-        """One of them with its files, and the sessions that wait for it."""
+        """Return an upload with its files, and the sessions that wait for it."""
 
         def find(tx: Tx) -> tuple[Upload, list[UploadedFile], list[str]]:
             upload = _find(tx, person, name)
@@ -59,7 +59,7 @@ class Uploads:
         return [FileProgress(file, file.size if file.is_whole else self.area.offset(file.id)) for file in files]
 
     async def keep(self, person: Person, name: str, length: timedelta, host: str = "") -> Upload:
-        """Keep one for so long from now on."""
+        """Keep an upload for this long from now on."""
         longest = self.settings.uploads.longest
         if not timedelta(0) < length <= longest:
             why = f"it can be kept for {describe_duration(longest)} at most."
@@ -75,7 +75,7 @@ class Uploads:
         return replace(upload, keep_until=until)
 
     async def remove(self, person: Person, name: str, host: str = "", *, force: bool = False) -> None:
-        """Remove one with its files; UploadInUse if sessions wait for it, unless it is forced."""
+        """Remove an upload with its files; raise UploadInUse if sessions wait for it, unless `force`."""
         files = await self.store.write(lambda tx: self._remove(tx, person, name, host, force))
         await asyncio.to_thread(self.area.remove, files)
 
@@ -97,7 +97,7 @@ def _find(tx: Tx, person: Person, name: str) -> Upload:
 
 
 def list_uses(tx: Tx, upload: Upload) -> list[str]:
-    """The sessions of its owner that have not brought their data from it yet."""
+    """List its owner's sessions that haven't staged their data from the upload yet."""
     sessions = tx.sessions.list(person=upload.person, phases=NEEDING, limit=MOST_SESSIONS).items
     return [session.id for session in sessions if _needs(tx, session.offerset, upload)]
 
@@ -108,7 +108,7 @@ def _needs(tx: Tx, offerset: str, upload: Upload) -> bool:
 
 
 def drop_file(tx: Tx, file: UploadedFile) -> list[str]:
-    """Forget a file, and the upload that it was the last of; its id, whose bytes can go."""
+    """Remove a file, and its upload if that has no files left; return the file's id, to delete its bytes."""
     tx.uploads.remove_file(file)
     upload = tx.uploads.get(file.upload)
     if upload and not upload.files:

@@ -1,1 +1,1 @@
-"""What travels over HTTP about data."""
+"""The views of data in the HTTP API."""

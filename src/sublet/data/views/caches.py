@@ -1,4 +1,4 @@
-"""Caches, as they travel."""
+"""The views of caches."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ class CacheEntryView:
 
     digest: str  # sha256:…, oci-sha256:… (an image made there), data:… (known by address and version)
     short: str  # digits by which it can be named
-    label: str  # what people call it, and where it came from
+    label: str  # its name and source, for people
     size: int  # bytes
-    used: datetime  # when it was last needed
+    used: datetime  # last use
     needed_by: tuple[str, ...] = ()  # sessions that need it now
 
 
 @dataclass(frozen=True, kw_only=True)
 class CacheView:
-    """What one system keeps."""
+    """The contents of one system's cache."""
 
     platform: str
     quota: int  # bytes; 0: no limit
     size: int
     entries: tuple[CacheEntryView, ...] = ()
-    trouble: str = ""  # why it can't be asked now
+    trouble: str = ""  # why it can't be listed now
 
 
 @dataclass(frozen=True, kw_only=True)
 class CacheList:
-    """What systems keep, each for itself."""
+    """The caches of all systems."""
 
     items: tuple[CacheView, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class CacheRemoval:
-    """What was removed from a cache, or would be."""
+    """The entries that were removed from a cache, or would be."""
 
     platform: str
     size: int  # bytes

@@ -1,4 +1,4 @@
-"""Credentials for storage, as they travel."""
+"""The views of credentials for storage."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Literal
 class CredentialView:
     """A credential without its secret, which is never shown again."""
 
-    place: str  # the beginning of the addresses that it is for
+    place: str  # the prefix of the addresses that it is for
     kind: Literal["login", "token", "s3", "key"]
-    user: str = ""  # the user name, or the access key; of Globus a client's id
+    user: str = ""  # the user name, or the access key; for Globus a client id
     endpoint: str = ""
     region: str = ""
     created: datetime
@@ -21,24 +21,24 @@ class CredentialView:
 
 @dataclass(frozen=True, kw_only=True)
 class GlobusAsk:
-    """A sign-in to Globus that is to begin."""
+    """A sign-in to Globus to begin."""
 
-    place: str = "globus://"  # or globus://COLLECTION, for one alone
+    place: str = "globus://"  # or globus://COLLECTION, for one only
     client_id: str = ""  # an app of Globus; empty: the service's own
 
 
 @dataclass(frozen=True, kw_only=True)
 class GlobusVisitView:
-    """Where someone signs in to Globus, and what belongs to the code that is shown there."""
+    """Where someone signs in to Globus, and the values to send along with the code."""
 
     address: str
     client_id: str
-    verifier: str  # a secret of this sign-in: it is sent along with the code, and shown to nobody
+    verifier: str  # a secret of this sign-in, sent along with the code
 
 
 @dataclass(frozen=True, kw_only=True)
 class GlobusCodeAsk:
-    """The code that Globus showed, with what it belongs to."""
+    """The code that Globus showed, and the values of its sign-in."""
 
     code: str
     client_id: str
@@ -48,19 +48,19 @@ class GlobusCodeAsk:
 
 @dataclass(frozen=True, kw_only=True)
 class CredentialList:
-    """Credentials, by their addresses."""
+    """Credentials, by address."""
 
     items: tuple[CredentialView, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class CredentialAsk:
-    """A credential that is to be kept: a login (user and secret), a token, S3 keys (user and secret), or an SSH key."""
+    """A credential to store: a login (user and secret), a token, S3 keys (user and secret), or an SSH key."""
 
     place: str
     kind: Literal["login", "token", "s3", "key"]
     secret: str
     user: str = ""
-    endpoint: str = ""  # of s3://BUCKET the server; of SSH the host keys or their fingerprints, one on each line
+    endpoint: str = ""  # for s3://BUCKET the server; for SSH the host keys or their fingerprints, one per line
     region: str = ""
-    passphrase: str = ""  # of an SSH key; it is not kept
+    passphrase: str = ""  # of an SSH key; not stored

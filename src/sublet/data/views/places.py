@@ -1,4 +1,4 @@
-"""Places, as they travel."""
+"""The views of places."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Literal
 
 @dataclass(frozen=True, kw_only=True)
 class PlaceView:
-    """A directory of a platform that sessions may name."""
+    """A directory of a platform that sessions may request by name."""
 
     name: str
     platform: str
     kind: Literal["reference", "shared", "scratch"]
-    path: str  # on the platform; of scratch what lies below it, empty: Sublet's own directory
+    path: str  # on the platform; scratch directories are made below it (empty: below Sublet's own directory)
     target: str  # where containers see it
     writable: bool
-    keep: float = 0  # seconds that scratch stays after its last use
-    quota: int = 0  # bytes that each person's scratch may have; 0: any number
-    apps: tuple[str, ...] = ()  # the only ones that may use it
+    keep: float = 0  # seconds that scratch is kept after its last use
+    quota: int = 0  # bytes per person in scratch; 0: no limit
+    apps: tuple[str, ...] = ()  # the only apps that may use it; empty: any
     note: str = ""
     created: datetime
     by: str = ""
-    until: datetime | None = None  # when the asker's own scratch there is removed; none: they have none
+    until: datetime | None = None  # when the caller's own scratch there is removed; None: they have none
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,7 @@ class PlaceList:
 
 @dataclass(frozen=True, kw_only=True)
 class PlaceAsk:
-    """A place that is to be declared."""
+    """A place to declare."""
 
     name: str
     platform: str
@@ -44,14 +44,14 @@ class PlaceAsk:
     target: str = ""  # empty: /NAME
     writable: bool = False
     keep: float = 0  # seconds; 0: a week
-    quota: int = 0  # bytes of each person's scratch; 0: any number
+    quota: int = 0  # bytes per person in scratch; 0: no limit
     apps: tuple[str, ...] = ()
     note: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScratchKeep:
-    """How long one's own scratch is to be kept from now on."""
+    """How long to keep one's own scratch from now on."""
 
     seconds: float
 

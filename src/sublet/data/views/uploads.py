@@ -1,4 +1,4 @@
-"""Uploads, as they travel."""
+"""The views of uploads."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ class UploadView:
 
     id: str
     name: str
-    address: str  # as data of a request
+    address: str  # to use as data in a request
     created: datetime
-    keep_until: datetime  # it is removed then
+    keep_until: datetime  # removed then
     files: int
     size: int  # bytes
 
 
 @dataclass(frozen=True, kw_only=True)
 class UploadList:
-    """Uploads, by name, and how much more there is room for."""
+    """Uploads by name, and the caller's quota."""
 
     items: tuple[UploadView, ...]
     size: int = 0  # bytes of all of them
-    most: int = 0  # bytes that they can have
+    most: int = 0  # bytes allowed
 
 
 @dataclass(frozen=True, kw_only=True)
 class UploadFileView:
     """A file of an upload."""
 
-    id: str  # it is gone on with, or removed, at /v1/tus/ID
+    id: str  # append to it, or remove it, at /v1/tus/ID
     path: str
     size: int
-    offset: int  # bytes that are here
-    whole: bool  # it counts
-    modified: datetime | None = None  # as on the machine that it came from
-    expires: datetime | None = None  # of one that is not whole: it is removed then
+    offset: int  # bytes that have come
+    whole: bool  # whether it is complete
+    modified: datetime | None = None  # according to the machine that it came from
+    expires: datetime | None = None  # when an incomplete file is removed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,11 +47,11 @@ class UploadShown:
 
     upload: UploadView
     items: tuple[UploadFileView, ...]
-    sessions: tuple[str, ...] = ()  # that have not brought their data from it yet
+    sessions: tuple[str, ...] = ()  # those that haven't staged their data from it yet
 
 
 @dataclass(frozen=True, kw_only=True)
 class KeepAsk:
-    """For how long something is to be kept, from now on."""
+    """How long to keep something from now on."""
 
     duration: timedelta
