@@ -40,5 +40,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """What there is."""
+    """Return the public names."""
     return sorted({*globals(), *__all__})

@@ -1,4 +1,4 @@
-"""Where a service is: the personal one on its Unix socket, or one at a URL."""
+"""The address of a service: the personal one's Unix socket, or a URL."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from sublet.client.gateways import current, login_to
 from sublet.kernel.errors import BadRequest
 from sublet.kernel.home import Home, sublet_home
 
-OWN = "own"  # in place of a URL: one's own service
+OWN = "own"  # in place of a URL: the person's own service
 PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True)
 class Address:
-    """How a service is reached, and as whom."""
+    """How to reach a service, and with which token."""
 
-    socket: str = ""  # the path of a Unix socket; else host and port
+    socket: str = ""  # the path of a Unix socket; empty: host and port
     scheme: str = "http"
     host: str = "localhost"
     port: int = 80
-    prefix: str = ""  # below which the service lives: "/sublet"
+    prefix: str = ""  # the path prefix of the service, such as "/sublet"
     token: str = ""
-    home: Home | None = None  # set when the service is one's own and starts by itself
-    token_ends: float = 0.0  # seconds since 1970, of a token that an issuer renews; 0: nobody does
+    home: Home | None = None  # set for the person's own service, which is started on demand
+    token_ends: float = 0.0  # when the token expires, in seconds since 1970; 0: it can't be renewed
 
     @property
     def text(self) -> str:
-        """As a person would write it."""
+        """The address as a person would write it."""
         return self.socket or f"{self.scheme}://{self.host}:{self.port}{self.prefix}"
 
     @property
@@ -40,9 +40,9 @@ class Address:
 def find_address(
     url: str | None = None, token: str | None = None, socket: str | os.PathLike[str] | None = None
 ) -> Address:
-    """What was given, else what SUBLET_URL and SUBLET_TOKEN say, else the gateway that the person is signed in to.
+    """Return the given address, or else SUBLET_URL's, or else that of the gateway that the person signed in to.
 
-    Without any of these, or with the address `own`, it is the person's own service.
+    Without any of these, or with the URL `own`, it is the person's own service.
     """
     if socket is not None:
         return Address(socket=os.fspath(socket))
@@ -61,7 +61,7 @@ def find_address(
 
 
 def gateway_at(url: str) -> Address:
-    """The service at a URL, as nobody in particular."""
+    """Parse a service's URL to an address without a token; raise BadRequest if it is malformed."""
     from urllib.parse import urlsplit  # slow to load, and the personal service never needs it
 
     wrong = BadRequest(f"{url} is not the address of a service.", hint="Write https://HOST or http://HOST:PORT.")

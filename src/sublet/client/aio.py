@@ -1,4 +1,4 @@
-"""The client for programs that await."""
+"""The asynchronous client."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 
 class AsyncClient:
-    """A service: one's own (which starts by itself), or the one at a URL."""
+    """A client of a service: the person's own, which is started on demand, or the one at a URL."""
 
     def __init__(
         self,
@@ -53,28 +53,28 @@ class AsyncClient:
         self._link = AsyncLink(find_address(url, token, socket))
 
     async def __aenter__(self) -> AsyncClient:
-        """For `async with`."""
+        """Return the client, for `async with`."""
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         await self.close()
 
     async def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         await self._link.close()
 
     async def upload(self, *places: str | os.PathLike[str], name: str = "") -> UploadView:
-        """Send a folder or files to the service, where they are kept for a while; see `Client.upload`."""
+        """Upload a folder or files to the service, which keeps them for a while; see `Client.upload`."""
         from sublet.client.uploading import UploadTally, drive_async, plan_upload, upload_steps
 
         plan = await asyncio.to_thread(plan_upload, places, name)
         return (await drive_async(upload_steps(plan, UploadTally()), self.do)).upload
 
     async def _prepare(self, document: Document | None, wishes: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The document; what it brings from here to a service elsewhere is sent before."""
+        """Return the request's document; files that it names here are uploaded first if the service is elsewhere."""
         asked = await asyncio.to_thread(document_of, document, wishes, local=self._link.address.local)
         if self._link.address.local:
             return asked
@@ -93,7 +93,7 @@ class AsyncClient:
         key: str | None = None,
         **wishes: Unpack[Wishes],
     ) -> AsyncOffers:
-        """When and where can this run? A document, a file, YAML text, or the words of the short form; see `Client`."""
+        """Ask for offers, by a document, a file, YAML text, or the short form's parameters; see `Client.ask`."""
         asked = await self._prepare(document, wishes)
         return AsyncOffers(self, await self.do(offers.ask(asked, keep_offers=keep_offers, key=key)))
 
@@ -109,10 +109,10 @@ class AsyncClient:
         timeout: Timeout | None = None,  # noqa: ASYNC109 - as in the other client
         **wishes: Unpack[Wishes],
     ) -> AsyncSession:
-        """Ask, accept the best offer (or the one that `choose` returns), and wait until the session is over.
+        """Ask, accept the best offer (or the one that `choose` returns), and wait until the session has ended.
 
-        What it raises is as in `Client.run`; no offer that was not accepted stays held. With a `key`, a text of your
-        own, it is started once: run again, it is the session that it became then.
+        It raises the same errors as `Client.run`, and offers that weren't accepted are released. A `key` of your own
+        makes it idempotent: another call with the same key returns the same session.
 
             session = await client.run(run=["python", "sim.py"], cores=2, time="10m")
         """
@@ -135,102 +135,103 @@ class AsyncClient:
         key: str | None = None,
         **wishes: Unpack[SweepWishes],
     ) -> AsyncOffers:
-        """Run words with all combinations of the values: `{a}` in them stands for each value of `a`.
+        """Ask for offers to run a command with all combinations of values: `{a}` in it stands for each value of `a`.
 
-        Beside what `ask` takes: `table` (rows), `lines`, `zipped`, `retries`, `parallel`, `parts` and `at_most`.
+        In addition to the parameters of `ask`: `table` (rows), `lines`, `zipped`, `retries`, `parallel`, `parts` and
+        `at_most`.
         """
         return await self.ask(sweep_document(words, grid, wishes), keep_offers=keep_offers, key=key)
 
     async def offers(self, id: str) -> AsyncOffers:
-        """The offers that were made before, by the id of their set."""
+        """Return an earlier answer, by the id of its offer set."""
         view = await self.do(offers.offerset(id))
         return AsyncOffers(self, view)
 
     async def open_offers(self) -> list[AsyncOffers]:
-        """All offers that can still be accepted, by the answer that they came in, the newest first."""
+        """Return all answers whose offers can still be accepted, newest first."""
         page = await self.do(offers.open_offers())
         return [AsyncOffers(self, view) for view in page.items]
 
     async def reject_all(self) -> int:
-        """Decline all of them, and say how many those were."""
+        """Decline all open offers; return how many there were."""
         return (await self.do(offers.reject_all())).offers
 
     async def session(self, id: str) -> AsyncSession:
-        """One session, by its id or the beginning of it."""
+        """Return a session, by its id or a unique prefix of it."""
         return AsyncSession(self, await self.do(sessions.session(id)))
 
     @show_words(Filters)
     async def sessions(self, **filters: Unpack[Filters]) -> AsyncIterator[AsyncSession]:
-        """Sessions, newest first: all, or those with this `phase`, `kind`, `platform`, `name`, or `active=True`."""
+        """Yield sessions, newest first; `phase`, `kind`, `platform`, `name` and `active=True` filter them."""
         pages = SessionPages(**filters)
         while call := pages.next_call():
             for view in pages.read_page(await self.do(call)):
                 yield AsyncSession(self, view)
 
     async def events(self, session: str = "", after: int = 0) -> AsyncIterator[EventView]:
-        """What has happened so far, oldest first."""
+        """Yield the events so far, oldest first."""
         while page := (await self.do(events.events(session, after))).items:
             for event in page:
                 yield event
             after = page[-1].id
 
     async def annexes(self) -> list[AsyncAnnex]:
-        """The caller's annexes."""
+        """Return the caller's annexes."""
         return [AsyncAnnex(self, view) for view in (await self.do(annexes.annexes())).items]
 
     async def annex(self, name: str) -> AsyncAnnex:
-        """One of them."""
+        """Return the annex of this name."""
         return AsyncAnnex(self, await self.do(annexes.annex(name)))
 
     async def plan_annex(self, name: str, *, template: str = "", like: str = "", **details: Any) -> PlanView:
-        """The resource request that `create_annex` would send: each line, its source, and what it costs."""
+        """Return the resource request that `create_annex` would send: each line, its source, and what it costs."""
         return await self.do(annexes.plan(lease_ask(name, template, like, details)))
 
     async def create_annex(
         self, name: str, *, template: str = "", like: str = "", key: str | None = None, **details: Any
     ) -> AsyncAnnex:
-        """Lease nodes under a name: `system="expanse", nodes=2, lifetime="4h"`; a login must be open."""
+        """Lease nodes under a name, as in `system="expanse", nodes=2, lifetime="4h"`; requires an open login."""
         await self.do(annexes.create(lease_ask(name, template, like, details), key))
         return await self.annex(name)
 
     async def access(self) -> tuple[AccessView, ...]:
-        """What the caller may use of a gateway and why not, their limits, and what they have of it this month."""
+        """Return what the caller may use of a gateway, or why not, with their limits and this month's usage."""
         return (await self.do(access.access())).items
 
     async def platforms(self) -> tuple[PlatformView, ...]:
-        """The platforms that the service asks."""
+        """Return the platforms that the service asks."""
         return (await self.do(platforms.platforms())).items
 
     async def accounts(self) -> tuple[AccountView, ...]:
-        """The community accounts, and how many of their places are taken."""
+        """Return the community accounts, and how many of their places are taken."""
         return (await self.do(accounts.accounts())).items
 
     async def usage(self, **asked: str) -> UsageReport:
-        """What was used: of a `platform` and a `person`, in a `quarter`, or from `since` to `until`."""
+        """Return a report of usage: by `platform` and `person`, in a `quarter`, or from `since` to `until`."""
         return await self.do(usage.usage(**asked))
 
     async def ask_code(self, address: str) -> None:
-        """Have a gateway send a code to an address, if its owner may sign in."""
+        """Have a gateway mail a sign-in code to an address, if its owner may sign in."""
         await self.do(signing_in.ask(address))
 
     async def sign_in(self, address: str, code: str, client: str = "") -> TokenView:
-        """Sign in to a gateway with that code; later calls show the token that comes of it."""
+        """Sign in to a gateway with a mailed code; later calls use the new token."""
         made = await self.do(signing_in.sign_in(address, code, client))
         self._link.address = replace(self._link.address, token=made.token)
         return made
 
     async def second(self, half: TokenView, code: str) -> TokenView:
-        """Sign in all the way with a code of one's second factor, where `sign_in` gave half a token."""
+        """Complete a sign-in with a code of the second factor, if `sign_in` returned only a partial token."""
         made = await self.do(factors.second(half.token, code))
         self._link.address = replace(self._link.address, token=made.token)
         return made
 
     async def sign_out(self) -> None:
-        """Make the token worthless that this client shows."""
+        """Revoke the token that this client uses."""
         await self.do(signing_in.sign_out())
 
     async def people(self, role: str = "") -> AsyncIterator[PersonView]:
-        """A gateway's people, for its operators; `do` with `sublet.people.calls.profiles` changes them."""
+        """Yield a gateway's people, for operators; to change them, use `do` with `sublet.people.calls.profiles`."""
         after: str | None = ""
         while after is not None:
             page = await self.do(profiles.people(role, after=after))
@@ -239,21 +240,21 @@ class AsyncClient:
             after = page.next
 
     async def whoami(self) -> WhoView:
-        """Who the service takes the caller for."""
+        """Return the identity of the caller, as the service sees it."""
         return await self.do(people.whoami())
 
     async def health(self) -> HealthView:
-        """That the service is there, and what it serves."""
+        """Return the health of the service, and what it serves."""
         return await self.do(health.health())
 
     async def do(self, call: Call[T]) -> T:
-        """Any call of `sublet.client.calls`."""
+        """Make any call, such as those of `sublet.people.calls`."""
         return await self._link.do(call)
 
     def stream(self, call: Call[Any]) -> AsyncIterator[bytes]:
-        """Any call, with the body of its answer as it comes."""
+        """Make any call, and yield the body of its answer as it arrives."""
         return self._link.stream(call)
 
     async def carry_out(self, steps: Steps[T]) -> T:
-        """Do one step after the other, and return what they lead to."""
+        """Carry out the steps one after another, and return their result."""
         return await carry_out(self.do, steps)

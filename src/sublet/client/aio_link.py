@@ -1,4 +1,4 @@
-"""The way to a service that awaits its answers, and starts the personal service when it isn't there."""
+"""The asynchronous connection to a service, which starts the personal service if it isn't running."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ T = TypeVar("T")
 
 
 class AsyncLink:
-    """Executes calls; many can be under way at once."""
+    """Executes calls, many of them concurrently."""
 
     def __init__(self, address: Address) -> None:
-        """Nothing is connected until the first call."""
+        """Prepare the connections; they are opened with the first call."""
         self.address = address
         base = "http://localhost" if address.socket else f"{address.scheme}://{_host(address)}:{address.port}"
         trusted = trust_machine()
@@ -37,7 +37,7 @@ class AsyncLink:
         )
 
     async def do(self, call: Call[T]) -> T:
-        """Send it and read its answer."""
+        """Send a call and return its parsed answer."""
         reply = await self._send(call, patience=call.patience)
         try:
             return call.read(HttpAnswer(reply.status_code, dict(reply.headers), await reply.aread()))
@@ -47,7 +47,7 @@ class AsyncLink:
             await reply.aclose()
 
     async def stream(self, call: Call[Any]) -> AsyncIterator[bytes]:
-        """The body of its answer, as it comes, for as long as it comes."""
+        """Send a call and yield the body of its answer as it arrives, without a time limit."""
         reply = await self._send(call, patience=None)
         try:
             if reply.status_code >= 400:
@@ -61,7 +61,7 @@ class AsyncLink:
             await reply.aclose()
 
     async def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         await self._http.aclose()
 
     async def _send(self, call: Call[Any], *, patience: float | None) -> httpx2.Response:
@@ -100,7 +100,7 @@ class AsyncLink:
 
 
 def _find_socket(address: Address) -> str:
-    """Its socket, by a path that is short enough; a link to the directory of one's own needs that to be there."""
+    """Return a path to the socket that is short enough; the home is created, since a link needs an existing target."""
     if fits(address.socket):
         return address.socket
     if address.home:

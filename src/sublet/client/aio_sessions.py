@@ -1,4 +1,4 @@
-"""An offer, the answer that it came in, and a session, for programs that await."""
+"""Offers, offer sets and sessions for the asynchronous client."""
 
 from __future__ import annotations
 
@@ -29,66 +29,66 @@ if TYPE_CHECKING:
 
 
 class AsyncOffer(OfferFacts):
-    """One answer to a request."""
+    """One offer of an answer."""
 
     def __init__(self, client: AsyncClient, view: OfferView) -> None:
-        """Made by `AsyncClient.ask`."""
+        """Wrap a view of the offer; use `AsyncClient.ask` instead."""
         super().__init__(view)
         self._client = client
 
     async def accept(self, *, key: str | None = None) -> AsyncSession:
-        """Take it; its siblings are given back. Accepting twice is once; under a `key` no other offer is accepted."""
+        """Accept the offer, which declines the set's others; repeating is safe, and a `key` is for one offer only."""
         return AsyncSession(self._client, await self._client.do(sessions.accept(self.id, key)))
 
     async def reject(self) -> None:
-        """Decline it."""
+        """Decline the offer."""
         await self._client.do(sessions.reject(self.id))
 
 
 class AsyncOffers(OfferList[AsyncOffer]):
-    """The answer to a request; after `async with await client.ask(…)` nothing stays held that was not accepted."""
+    """The answer to a request; leaving `async with await client.ask(…)` releases the offers that weren't accepted."""
 
     def __init__(self, client: AsyncClient, view: OfferSetView) -> None:
-        """Made by `AsyncClient.ask`."""
+        """Wrap a view of the answer; use `AsyncClient.ask` instead."""
         super().__init__(view, [AsyncOffer(client, offer) for offer in view.offers])
         self._client = client
 
     async def reject(self) -> int:
-        """Decline all that were not accepted, and say how many those were."""
+        """Decline all offers that weren't accepted; return how many there were."""
         return (await self._client.do(offers.reject_set(self.view.id))).offers
 
     async def __aenter__(self) -> AsyncOffers:
-        """For `async with`."""
+        """Return the offers, for `async with`."""
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Give back what is still held."""
+        """Release the offers that weren't accepted."""
         if self.view.offers:
             await self.reject()
 
 
 class AsyncSession(SessionFacts):
-    """An accepted offer, and what becomes of it."""
+    """A session: an accepted offer, from its start to its results."""
 
     def __init__(self, client: AsyncClient, view: SessionView) -> None:
-        """Made by `AsyncOffer.accept` and `AsyncClient.session`."""
+        """Wrap a view of the session; use `AsyncOffer.accept` or `AsyncClient.session` instead."""
         super().__init__(view)
         self._client = client
 
     async def refresh(self) -> AsyncSession:
-        """Look again."""
+        """Update the session from the service."""
         self.view = await self._client.do(sessions.session(self.id))
         return self
 
     async def wait(self, timeout: Timeout | None = None) -> AsyncSession:  # noqa: ASYNC109 - as in the other client
-        """Until it is over; NotOverYet after `timeout` seconds."""
+        """Wait until the session has ended; raise NotOverYet after `timeout` seconds."""
         self.view = await self._client.carry_out(until_over(self.id, timeout))
         return self
 
     async def logs(self, *, stream: str = "stdout", follow: bool = False, offset: int = 0) -> AsyncIterator[str]:
-        """What it printed, as text in pieces; with `follow`, also what it is going to print, until it is over."""
+        """Yield the session's output as text; with `follow`, continue until it has ended."""
         following, decoder = Following(self.id, stream, offset), Decoder("replace")
         async with closing(self._follow(following) if follow else self._so_far(following)) as pieces:
             async for piece in pieces:
@@ -112,11 +112,11 @@ class AsyncSession(SessionFacts):
                 await asyncio.sleep(following.broke(error).seconds)
 
     async def results(self) -> tuple[ResultFileView, ...]:
-        """The files that it left."""
+        """Return the list of result files."""
         return (await self._client.do(results.results(self.id))).items
 
     async def table(self) -> list[dict[str, Any]]:
-        """Of a sweep or a bag: a row for each task that was run, with its parameters and what came of it."""
+        """Return a row for each finished task of a sweep or bag, with its parameters and its result."""
         record, printed = [await self._file(name) for name in (RECORD, PRINTED)]
         return join_table(record.splitlines(), lambda offset, length: printed[offset : offset + length])
 
@@ -125,19 +125,19 @@ class AsyncSession(SessionFacts):
         return bytes(await self.result(path)) if is_there else b""
 
     async def result(self, path: Place) -> Result:
-        """One of those files, whole."""
+        """Return the content of a result file."""
         content = await self._client.do(results.result(self.id, path))
         return Result(content)
 
     async def archive(self, to: str | os.PathLike[str]) -> None:
-        """All of those files, as one tar.gz, written to a file here."""
+        """Download all result files as one tar.gz, to a local file."""
         with open(to, "wb") as file:  # noqa: ASYNC230 - pieces of 64 KiB to a local file
             async with closing(self._client.stream(results.archive(self.id))) as pieces:
                 async for piece in pieces:
                     file.write(piece)
 
     async def send(self, to: str, path: str = "*") -> tuple[SentFileView, ...]:
-        """Send some of those files, or all, from where they are to storage of your own."""
+        """Send result files that match a pattern, or all, to your own storage; files sent before aren't sent again."""
         lines = SentLines()
         async with closing(self._client.stream(results.send(self.id, to, path))) as pieces:
             async for piece in pieces:
@@ -145,25 +145,25 @@ class AsyncSession(SessionFacts):
         return tuple(lines.files)
 
     async def fetched(self) -> None:
-        """Say that its files are here now: where it ran as a guest, nothing of it needs to stay."""
+        """Confirm that the results were downloaded, so that a platform where Sublet is a guest can remove them."""
         await self._client.do(results.fetched(self.id))
 
     async def accept(self, *, key: str | None = None) -> AsyncSession:
-        """Take it, while it is an offer still."""
+        """Accept the session while it is still an offer."""
         self.view = await self._client.do(sessions.accept(self.id, key))
         return self
 
     async def cancel(self, reason: str = "") -> AsyncSession:
-        """Stop it, whatever it is doing; its owner sees the reason."""
+        """Cancel the session in any phase; its owner sees the reason."""
         self.view = await self._client.do(sessions.cancel(self.id, reason))
         return self
 
     async def pause(self) -> str:
-        """Let it stand still, and say how: held in its queue, or stopped where it runs. Its time limit runs on."""
+        """Pause the session; return how: held in its queue, or stopped where it runs. Its time limit isn't extended."""
         return await self._pause(moves.pause(self.id))
 
     async def resume(self) -> str:
-        """Let it go on, and say how."""
+        """Resume the session; return how."""
         return await self._pause(moves.resume(self.id))
 
     async def _pause(self, call: Call[PauseView]) -> str:
@@ -172,24 +172,24 @@ class AsyncSession(SessionFacts):
         return answer.how
 
     async def extend(self, by: str | timedelta = "", *, until: datetime | None = None) -> AsyncSession:
-        """Move its end: by `30m`, or until an instant."""
+        """Extend the session: by a duration such as `30m`, or until an instant."""
         self.view = await self._client.do(sessions.extend(self.id, by, until))
         return self
 
     @show_words(Changes)
     async def again(self, *, key: str | None = None, **changes: Unpack[Changes]) -> AsyncOffers:
-        """The same once more: `cores=8`, `time="2h"`, `set={"a": 2}`; the notes of the answer say what is changed."""
+        """Ask for the same again, with changes such as `cores=8` or `set={"a": 2}`, which the answer's notes list."""
         view = await self._client.do(moves.again(self.id, changes, key=key))
         return AsyncOffers(self._client, view)
 
     async def explain(self) -> Explanation:
-        """Why it is where it is."""
+        """Return why the session is in its present state."""
         return await self._client.do(moves.explain(self.id))
 
     async def token(self) -> str:
-        """A token that is for this session only: to look, follow, fetch, cancel, pause and resume."""
+        """Return a token for this session only: to view, follow, fetch, cancel, pause and resume it."""
         return (await self._client.do(people.session_token(self.id))).token
 
     async def delete(self) -> None:
-        """Remove it, with its files, once it is over."""
+        """Delete the session and its files, after it has ended."""
         await self._client.do(sessions.delete(self.id))

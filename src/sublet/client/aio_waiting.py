@@ -1,4 +1,4 @@
-"""Carries out what takes several calls, by a link that awaits."""
+"""Carries out operations of several calls, for the asynchronous client."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ T = TypeVar("T")
 
 
 class Do(Protocol):
-    """Sends a call and reads its answer."""
+    """A function that sends a call and returns its parsed answer."""
 
     async def __call__(self, call: Call[T], /) -> T:
-        """Do it."""
+        """Send the call."""
         ...
 
 
 async def carry_out(do: Do, steps: Steps[T]) -> T:
-    """Do one step after the other, and return what they lead to."""
+    """Carry out the steps one after another, and return their result."""
     tried = retry_reads(steps)
     move = partial(next, tried)
     while True:

@@ -1,4 +1,4 @@
-"""What both clients show of annexes, and how both of them ask for nodes and wait for them."""
+"""What both clients share about annexes: their facts, asking for nodes, and waiting for nodes."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ PARSERS: dict[str, Callable[[str], Any]] = {
 
 
 class AnnexFacts:
-    """What was last seen of an annex."""
+    """An annex, as it was last seen."""
 
     def __init__(self, view: AnnexView) -> None:
-        """All of it is in `view`."""
+        """Show the facts of a view, which is available as `view`."""
         self.view = view
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The annex's name."""
         return self.view.name
 
     @property
@@ -40,17 +40,17 @@ class AnnexFacts:
 
     @property
     def nodes(self) -> int:
-        """How many of its nodes are up."""
+        """The number of nodes that are up."""
         return sum(node.state == "up" for lease in self.view.leases for node in lease.nodes)
 
     def __repr__(self) -> str:
-        """Short, for a person at a prompt."""
+        """Return a short description for interactive use."""
         states = ", ".join(f"{lease.name} {lease.state}" for lease in self.leases) or "no leases"
         return f"<annex {self.name}: {states}>"
 
 
 def lease_ask(name: str, template: str, like: str, details: dict[str, Any]) -> LeaseAsk:
-    """Asks for nodes in words: `nodes=2, memory="8GiB", lifetime="4h"`."""
+    """Build a request for nodes from keyword arguments, as in `nodes=2, memory="8GiB", lifetime="4h"`."""
     asked = {word: value for word, value in details.items() if word in scheduler_specs() and word not in OWN_LINES}
     values = {word: _read(word, value) for word, value in details.items() if word not in asked}
     values |= {"scheduler": asked} if asked else {}
@@ -62,12 +62,12 @@ def _read(word: str, value: Any) -> Any:
 
 
 def lease_name(annex: str, number: int | None) -> str:
-    """An annex, or one of its leases."""
+    """Return the name of an annex, or of one of its leases."""
     return annex if number is None else f"{annex}#{number}"
 
 
 def until_up(name: str, timeout: timedelta | float | None) -> Steps[AnnexView]:
-    """Look at an annex until all nodes of all its leases have reported; LeaseRefused if it has none any more."""
+    """Poll an annex until all nodes of all its leases have reported; raise LeaseRefused if it has no lease left."""
     seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
     deadline = None if seconds is None else time.monotonic() + seconds
     pause = FIRST_PAUSE
@@ -85,5 +85,5 @@ def until_up(name: str, timeout: timedelta | float | None) -> Steps[AnnexView]:
 
 
 def is_up(lease: LeaseView) -> bool:
-    """Whether all its nodes are."""
+    """Whether all nodes of a lease are up."""
     return sum(node.state == "up" for node in lease.nodes) >= (lease.details.nodes or 1)

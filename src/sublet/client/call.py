@@ -1,4 +1,4 @@
-"""One call of the service, as a value: what is sent, and how the answer is read. Nothing is sent here."""
+"""One call to the service as a value: what to send, and how to read the answer. Nothing is sent here."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ JSON = "application/json"
 
 @dataclass(frozen=True)
 class HttpAnswer:
-    """What the service said."""
+    """The service's response."""
 
     status: int
-    headers: Mapping[str, str]  # names in small letters
+    headers: Mapping[str, str]  # names in lower case
     body: bytes
 
 
 @dataclass(frozen=True)
 class Call(Generic[T]):
-    """A method and a path, and what is made of the answer."""
+    """A request to the service, and the function that reads its answer."""
 
     method: str
     path: str
     reader: Callable[[HttpAnswer], T]
-    query: Mapping[str, object] = field(default_factory=dict)  # a list repeats its name; None is left out
+    query: Mapping[str, object] = field(default_factory=dict)  # a list repeats the name; None is omitted
     body: bytes | None = None
     type: str = "application/json"  # of the body
     accept: str = "application/json"
-    more: Mapping[str, str] = field(default_factory=dict)  # further headers
-    accepts: frozenset[int] = frozenset()  # statuses beyond 399 whose body is an answer, not a problem
-    patience: float = PATIENCE  # seconds without a byte, after which it is given up
+    more: Mapping[str, str] = field(default_factory=dict)  # additional headers
+    accepts: frozenset[int] = frozenset()  # statuses from 400 on whose body is an answer, not a problem
+    patience: float = PATIENCE  # read timeout in seconds
 
     @property
     def target(self) -> str:
@@ -51,7 +51,7 @@ class Call(Generic[T]):
         return f"{self.path}?{'&'.join(words)}" if words else self.path
 
     def headers(self, token: str = "") -> dict[str, str]:
-        """What goes before the body."""
+        """Return the request's headers."""
         headers = {"Accept": self.accept, "User-Agent": "sublet"}
         if self.body is not None:
             headers["Content-Type"] = self.type
@@ -60,7 +60,7 @@ class Call(Generic[T]):
         return headers | dict(self.more)
 
     def read(self, answer: HttpAnswer) -> T:
-        """What the answer means; a problem becomes the error that it names."""
+        """Read the answer; raise the error that a problem document names."""
         is_answer = answer.status in self.accepts and answer.headers.get("content-type", "").startswith(JSON)
         if not is_answer:
             raise_for(answer.status, answer.body)
@@ -68,7 +68,7 @@ class Call(Generic[T]):
 
 
 def under(key: str | None) -> dict[str, str]:
-    """The header that says under which key something is asked: sent again, it starts nothing twice."""
+    """Return the header with the idempotency key, which makes repeating a request safe."""
     if key is None:
         return {}
     if not key.strip():
@@ -79,12 +79,12 @@ def under(key: str | None) -> dict[str, str]:
 
 
 def path_of(*parts: str) -> str:
-    """The path under /v1 with these parts, each quoted whole."""
+    """Return the path under /v1 with these parts, each percent-encoded."""
     return "/v1/" + "/".join(quote(part) for part in parts)
 
 
 def body_of(value: Any) -> bytes:
-    """A value as a JSON body; NumPy's arrays and numbers are lists and numbers, paths, times and lengths are text."""
+    """Encode a value as a JSON body; NumPy values become lists and numbers, paths, times and durations become text."""
     return json.dumps(value, default=_to_said).encode()
 
 
@@ -102,7 +102,7 @@ def _to_said(value: Any) -> Any:
 
 
 def as_view(view: type[T]) -> Callable[[HttpAnswer], T]:
-    """Reads the answer's JSON as this view."""
+    """Return a reader that parses the answer's JSON as this view."""
 
     def read_view(answer: HttpAnswer) -> T:
         try:
@@ -114,19 +114,19 @@ def as_view(view: type[T]) -> Callable[[HttpAnswer], T]:
 
 
 def _describe_answer(answer: HttpAnswer) -> str:
-    """What came in place of the answer: a page of something else, or JSON of another version."""
+    """Describe an answer that can't be read: another server's page, or another version's JSON."""
     kind = answer.headers.get("content-type", "").partition(";")[0] or "without a content type"
     version = answer.headers.get("sublet-version", "")
     return f"{kind} from Sublet {version}" if version else f"{kind}, and not from a Sublet service"
 
 
 def as_bytes(answer: HttpAnswer) -> bytes:
-    """The answer's body as it is."""
+    """Return the answer's body unchanged."""
     return answer.body
 
 
 def nothing(_: HttpAnswer) -> None:
-    """For answers that say no more than that it was done."""
+    """Ignore the answer's body, which is empty."""
 
 
 def _each(values: object) -> list[str]:

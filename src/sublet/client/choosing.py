@@ -1,4 +1,4 @@
-"""Which of several offers a program takes that says nothing else."""
+"""Which of several offers a program accepts by default."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ NOT_TAKEN = frozenset({Phase.OFFERED, Phase.REJECTED, Phase.EXPIRED})
 
 
 def find_taken(view: OfferSetView) -> OfferView | None:
-    """The offer that was accepted when the same was asked before, under the same key."""
+    """Return the offer that an earlier request with the same key accepted, or None."""
     return next((offer for offer in view.offers if offer.phase not in NOT_TAKEN), None)
 
 
 def keep_open(view: OfferSetView) -> OfferSetView:
-    """The answer with the offers alone that can still be accepted."""
+    """Return the answer with only those offers that can still be accepted."""
     return replace(view, offers=tuple(offer for offer in view.offers if offer.phase == Phase.OFFERED))
 
 
 def take_offer(offers: OfferList[O], document: Mapping[str, Any], choose: Callable[[Any], O] | None) -> O:
-    """The offer that `choose` returns, else the best one."""
+    """Return the offer that `choose` returns, or the best one without it."""
     if choose is None:
         return best_agreed(offers, document)
     offer = choose(offers)
@@ -42,12 +42,12 @@ def take_offer(offers: OfferList[O], document: Mapping[str, Any], choose: Callab
 
 
 def has_cost_limit(document: Mapping[str, Any]) -> bool:
-    """Whether a request says how much it may cost, so that nobody has to be asked."""
+    """Whether a request limits its cost, so that the person needn't confirm a price."""
     return "max_cost" in document or "costs" in document
 
 
 def best_agreed(offers: OfferList[O], document: Mapping[str, Any]) -> O:
-    """The best one, as `sublet run` takes it, if it costs nothing or the request says how much it may cost."""
+    """Return the best offer, as `sublet run` does; raise CostsMoney if it has a price and the request has no limit."""
     offer = offers.choose()
     prices = [quote for quote in offer.view.costs if quote.type == MONETARY and quote.max]
     if prices and not has_cost_limit(document):

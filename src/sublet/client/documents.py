@@ -1,4 +1,4 @@
-"""From what a person gives to the document that is sent: files found, words put over it, paths made absolute."""
+"""Builds the document of a request: reads files, applies parameters, and makes paths absolute."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from sublet.client.wishes import refuse_misspelt
 from sublet.kernel.errors import BadRequest
 
 Document = Mapping[str, Any] | str | os.PathLike[str]
-FULL = ("executable", "request")  # only the full form has one of these
-# What a request is called after.
+FULL = ("executable", "request")  # fields that only the full form has
+# Fields that a request's default name comes from.
 NAMING = ("run", "script", "notebook", "compose", "bag", "steps", "interactive", "image")
-STAY = "stay"  # a word for the client alone: bring nothing that the command names
+STAY = "stay"  # only for the client: don't send the files that the command names
 NOT_HERE = "the service is on another machine, and takes no image files from this one"
 BY_NAME = 'A command is given as `sublet run -- echo hello`; in Python as run="echo hello" or run=["echo", "hello"].'
 IMAGE_BY_ADDRESS = "Give the image as one of a registry (ghcr.io/owner/name:tag), or by an https: address."
@@ -28,24 +28,24 @@ IMAGE_BY_ADDRESS = "Give the image as one of a registry (ghcr.io/owner/name:tag)
 
 @dataclass(frozen=True)
 class Prepared:
-    """A document that can be sent, and what it brings from here."""
+    """A document that can be sent, and the local files that belong to it."""
 
     document: Mapping[str, Any]
     files: Files
-    missing: str = ""  # the program file that its command names, and that may only be there where it runs
+    missing: str = ""  # the program file of its command, if it isn't here and may exist only where it runs
 
 
 def document_of(document: Document | None, wishes: Mapping[str, Any], *, local: bool) -> Mapping[str, Any]:
-    """The document: a mapping, YAML text, or a file; `wishes` are put over its short form."""
+    """Return the document: a mapping, YAML text, or a file, with the `wishes` applied to its short form."""
     refuse_misspelt(wishes)
     return prepare(document, wishes, local=local).document
 
 
 def prepare(document: Document | None, wishes: Mapping[str, Any], *, local: bool) -> Prepared:
-    """The same, with what it brings from here.
+    """Return the document, like `document_of`, and the local files that belong to it.
 
-    A `start` in words is meant by the clock of this machine. Where the service sees the same files as the caller, a
-    file that is named relative to here, or to the document's own directory, is brought from there.
+    A `start` without a time zone is in this machine's time zone. If the service sees the same files as the caller,
+    relative paths are resolved here, or in the document's own directory.
     """
     directory, file = os.getcwd(), ""
     if document is None:
@@ -72,7 +72,7 @@ def prepare(document: Document | None, wishes: Mapping[str, Any], *, local: bool
 
 
 def bring(document: dict[str, Any], directories: Mapping[str, str], *, stays: bool) -> Prepared:
-    """Name what is here by its whole path, and bring what the command names."""
+    """Make paths absolute, and add the files that the command names; for a service on the same file system."""
     files, located = Files(), locate(document, directories)
     if located.get("notebook") and located.get("parameters"):
         from sublet.client.notebook_parameters import check_parameters  # slow to load, and only needed here
@@ -94,7 +94,7 @@ def bring(document: dict[str, Any], directories: Mapping[str, str], *, stays: bo
 
 
 def bring_far(document: dict[str, Any], directories: Mapping[str, str], *, stays: bool) -> Prepared:
-    """For a service elsewhere: what is named by a relative path, and by the command, is marked to be sent from here."""
+    """Mark the files that relative paths and the command name for upload; for a service on another machine."""
     for place in _places(document.get("image")):
         if looks_like_image_file(place):
             raise BadRequest(detail=f"image: {NOT_HERE}: {place}", hint=IMAGE_BY_ADDRESS)
@@ -114,7 +114,7 @@ def bring_far(document: dict[str, Any], directories: Mapping[str, str], *, stays
 
 
 def _bring_near(files: Files, item: Any, directories: Mapping[str, str]) -> Any:
-    """An item that is here by a relative path, marked; an address, or a path of the service's machine, as it is."""
+    """Mark a data item for upload if it is a local relative path; return addresses and absolute paths unchanged."""
     location = item.get("location") if isinstance(item, Mapping) else item
     if not isinstance(location, str) or os.path.isabs(location):
         return item
@@ -125,7 +125,7 @@ def _bring_near(files: Files, item: Any, directories: Mapping[str, str]) -> Any:
 
 
 def _places(image: Any) -> list[str]:
-    """Where an image may be had."""
+    """Return the locations of an image."""
     places = image.get("locations") if isinstance(image, Mapping) else [image]
     return [place for place in places if isinstance(place, str)] if isinstance(places, list) else []
 
@@ -135,14 +135,14 @@ def _items(data: Any) -> Any:
 
 
 def parse(text: bytes) -> Mapping[str, Any]:
-    """The document in this YAML or JSON text."""
+    """Parse YAML or JSON text."""
     from sublet.kernel.document import parse_document  # loads PyYAML
 
     return parse_document(text)
 
 
 def with_wishes(document: Mapping[str, Any], wishes: Mapping[str, Any]) -> dict[str, Any]:
-    """The document with these words of the short form put over it."""
+    """Return the document with parameters of the short form applied; raise BadRequest for a full document."""
     if wishes and any(name in document for name in FULL):
         words = ", ".join(wishes)
         raise BadRequest(
@@ -153,7 +153,7 @@ def with_wishes(document: Mapping[str, Any], wishes: Mapping[str, Any]) -> dict[
 
 
 def with_local_starts(document: dict[str, Any]) -> dict[str, Any]:
-    """The same, with a `start` that was written by the clock of this machine, so that the service reads it so."""
+    """Return the document with its `start` in this machine's time zone made explicit."""
     if not document.get("start"):
         return document
     from sublet.booking.documents.local_starts import pin_starts
@@ -163,7 +163,7 @@ def with_local_starts(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def locate(document: Mapping[str, Any], directories: Mapping[str, str]) -> dict[str, Any]:
-    """The same, with the notebook, image and file of lines that are there by a relative path named by a whole one."""
+    """Return the document with absolute paths for its notebook, image and bag's file, if those are local files."""
     located = dict(document)
     if isinstance(located.get("notebook"), str):
         located["notebook"] = _absolute(located["notebook"], directories["notebook"])
@@ -177,7 +177,7 @@ def locate(document: Mapping[str, Any], directories: Mapping[str, str]) -> dict[
 
 
 def _locate_full(document: Mapping[str, Any], directory: str) -> dict[str, Any]:
-    """A full document, with the data that is here by a relative path named by a whole one."""
+    """Return a full document with absolute paths for its local data."""
     located = dict(document)
     if isinstance(located.get("data"), list):
         located["data"] = [_locate_data(item, directory) for item in located["data"]]
@@ -193,7 +193,7 @@ def _locate_data(item: Any, directory: str) -> Any:
 
 
 def _image(place: Any, directory: str) -> Any:
-    """An image that is a file here is brought from here; an absolute path is one where it runs."""
+    """Return the file URL of an image that is a local file; other images, and absolute paths, are unchanged."""
     if not isinstance(place, str) or os.path.isabs(place) or "://" in place:
         return place
     path = os.path.normpath(os.path.join(directory, os.path.expanduser(place)))
@@ -224,7 +224,7 @@ def _read(path: str | os.PathLike[str]) -> bytes:
 
 
 def _how_to_run(name: str) -> str:
-    """The command for a program or a notebook that was given in place of a request."""
+    """Return the command for a program or notebook that was given in place of a request; empty if it is neither."""
     words = shlex.quote(name)
     program = {".py": "python3", ".sh": "sh", ".r": "Rscript", ".jl": "julia"}
     suffix = os.path.splitext(name)[1].lower()

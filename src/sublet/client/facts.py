@@ -1,4 +1,4 @@
-"""What both clients show of offers and sessions, however they wait."""
+"""The facts about offers and sessions that both clients share."""
 
 from __future__ import annotations
 
@@ -19,93 +19,93 @@ O = TypeVar("O")  # noqa: E741 - an offer, of either client
 
 
 class OfferFacts:
-    """What an offer says."""
+    """An offer's facts."""
 
     def __init__(self, view: OfferView) -> None:
-        """All of it is in `view`."""
+        """Show the facts of a view, which is available as `view`."""
         self.view = view
 
     @property
     def id(self) -> str:
-        """Its id, and that of the session it can become."""
+        """The offer's id, and that of the session that it can become."""
         return self.view.id
 
     @property
     def platform(self) -> str:
-        """Where."""
+        """The platform."""
         return self.view.platform
 
     @property
     def start(self) -> datetime:
-        """From when."""
+        """The planned start."""
         return self.view.start
 
     @property
     def until(self) -> datetime:
-        """Till when."""
+        """The planned end."""
         return self.view.until
 
     @property
     def why(self) -> str:
-        """Why it is among the offers: earliest, largest, cheapest …"""
+        """What distinguishes the offer: earliest, largest, cheapest …"""
         return self.view.why
 
     @property
     def run_time(self) -> RunTimeView | None:
-        """How long it will really run, as earlier runs of the program did; None: too few are known."""
+        """The expected run time, by earlier runs of the program; None if there were too few."""
         return self.view.run_time
 
     @property
     def needs_login(self) -> bool:
-        """Whether somebody must sign in there first."""
+        """Whether someone has to sign in to the platform first."""
         return self.view.needs_login
 
     def __repr__(self) -> str:
-        """Short, for a person at a prompt."""
+        """Return a short description for interactive use."""
         return f"<offer {self.view.short}: {self.platform}, {self.start:%Y-%m-%d %H:%M} UTC, {self.why}>"
 
 
 class OfferList(Sequence[O], Generic[O]):
-    """The answer to a request: offers, the best first; or none, and the reasons."""
+    """The answer to a request: offers, best first; or none, with the reasons."""
 
     def __init__(self, view: OfferSetView, offers: Sequence[O]) -> None:
-        """All of the answer is in `view`."""
+        """Show the facts of a view, which is available as `view`."""
         self.view = view
         self._offers = tuple(offers)
 
     @property
     def result(self) -> str:
-        """YES or NO."""
+        """The answer: YES or NO."""
         return self.view.result
 
     @property
     def reasons(self) -> tuple[ReasonView, ...]:
-        """Why not: of each platform that said no."""
+        """The reasons of each platform that can't run the request."""
         return self.view.reasons
 
     @property
     def hints(self) -> tuple[ReasonView, ...]:
-        """What earlier runs, calendars and prices advise; take one by asking again with its `field` as it says.
+        """Advice from earlier runs, calendars and prices; follow a hint by asking again with its `field` changed.
 
-        offers = client.ask(run=["python", "sim.py"], **{hint.field: hint.nearest})
+            offers = client.ask(run=["python", "sim.py"], **{hint.field: hint.nearest})
         """
         return tuple(reason for reason in self.view.reasons if reason.kind == HINT)
 
     @property
     def expires(self) -> datetime | None:
-        """Until when offers can be accepted."""
+        """The time until which offers can be accepted."""
         return self.view.expires
 
     @property
     def unanswered(self) -> tuple[str, ...]:
-        """The platforms that gave no answer in time, or could not."""
+        """The platforms that didn't answer in time, or couldn't."""
         return self.view.unanswered
 
     def choose(self, prefer: str = "") -> O:
-        """The best one, as `sublet run` takes it: the soonest, or this machine's, or the cheapest.
+        """Return the best offer, as `sublet run` does: the soonest, or this machine's, or the cheapest.
 
-        `prefer` is `soonest`, `here` or `cheapest`; else the service's own setting counts. NoOffers if there is none,
-        and LoginNeeded if somebody must sign in first and no platform was named.
+        `prefer` is `soonest`, `here` or `cheapest`; by default the service's own setting. Raise NoOffers if there is
+        none, and LoginNeeded if someone has to sign in first and the request named no platform.
         """
         if not self._offers:
             raise no_offers(self.view)
@@ -115,11 +115,11 @@ class OfferList(Sequence[O], Generic[O]):
         return self._offers[self.view.offers.index(best)]
 
     def __len__(self) -> int:
-        """How many offers there are."""
+        """Return the number of offers."""
         return len(self._offers)
 
     def __iter__(self) -> Iterator[O]:
-        """One offer after the other."""
+        """Iterate over the offers, best first."""
         return iter(self._offers)
 
     @overload
@@ -127,98 +127,98 @@ class OfferList(Sequence[O], Generic[O]):
     @overload
     def __getitem__(self, index: slice) -> Sequence[O]: ...
     def __getitem__(self, index: int | slice) -> O | Sequence[O]:
-        """One of them; when there are none, NoOffers with the reasons."""
+        """Return an offer; raise NoOffers with the reasons if there are none."""
         if not self._offers and isinstance(index, int):
             raise no_offers(self.view)
         return self._offers[index]
 
     def __repr__(self) -> str:
-        """Short, for a person at a prompt."""
+        """Return a short description for interactive use."""
         count = f"{len(self)} offer{'' if len(self) == 1 else 's'}"
         return f"<{self.result}: {count}>" if self._offers else f"<NO: {no_offers(self.view).message}>"
 
 
 class SessionFacts:
-    """What was last seen of a session."""
+    """A session, as it was last seen."""
 
     def __init__(self, view: SessionView) -> None:
-        """All of it is in `view`."""
+        """Show the facts of a view, which is available as `view`."""
         self.view = view
 
     @property
     def id(self) -> str:
-        """Its id."""
+        """The session's id."""
         return self.view.id
 
     @property
     def name(self) -> str:
-        """What its asker called it."""
+        """The name that its owner gave it."""
         return self.view.name
 
     @property
     def phase(self) -> str:
-        """Where it is, in IVOA's words."""
+        """The phase, in IVOA's terms."""
         return self.view.phase
 
     @property
     def platform(self) -> str:
-        """Where it runs."""
+        """The platform that it runs on."""
         return self.view.platform
 
     @property
     def start(self) -> datetime | None:
-        """When it is planned to start; `view.started` is when it did."""
+        """The planned start; `view.started` is the actual one."""
         return self.view.start
 
     @property
     def until(self) -> datetime | None:
-        """When its time ends."""
+        """The planned end."""
         return self.view.until
 
     @property
     def marks(self) -> frozenset[str]:
-        """What is so of it for now: paused, warned, lost, login-needed, unreachable, held-back."""
+        """Temporary conditions: paused, warned, lost, login-needed, unreachable, held-back."""
         return frozenset(self.view.marks)
 
     @property
     def condition(self) -> str:
-        """How it is, in words."""
+        """The session's condition in words."""
         return self.view.condition
 
     @property
     def over(self) -> bool:
-        """Whether nothing more will happen to it."""
+        """Whether the session has reached a final phase."""
         return self.view.phase in OVER
 
     @property
     def end(self) -> EndView | None:
-        """How it ended."""
+        """How the session ended; None if it hasn't."""
         return self.view.end
 
     @property
     def exit_code(self) -> int | None:
-        """The exit code of what ran, if it exited by itself."""
+        """The program's exit code, if it exited by itself."""
         return self.view.end.code if self.view.end else None
 
     def __repr__(self) -> str:
-        """Short, for a person at a prompt."""
+        """Return a short description for interactive use."""
         how = f": {self.view.end.sentence}" if self.view.end and self.phase == Phase.FAILED else ""
         return f"<session {self.view.short}: {self.phase}{how}>"
 
 
 class Result(bytes):
-    """A file that a session left: its bytes."""
+    """The content of a result file, as bytes."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it to a file here."""
+        """Write the content to a local file."""
         with open(path, "wb") as file:
             file.write(self)
 
     def text(self) -> str:
-        """As text in UTF-8."""
+        """Return the content as text, decoded as UTF-8."""
         return self.decode("utf-8", "replace")
 
 
 def no_offers(view: OfferSetView) -> NoOffers:
-    """The error for an answer that is NO."""
+    """Return the error for an answer that is NO."""
     return NoOffers.because(view.reasons)

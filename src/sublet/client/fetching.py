@@ -1,4 +1,4 @@
-"""Fetches files that a session left: those that were chosen, and on from where it was broken off."""
+"""Downloads a session's result files: the chosen ones, resuming interrupted downloads."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from sublet.client.call import Call
 from sublet.kernel.errors import Changed, InTheWay, NotFound, SubletError
 
 Stream = Callable[[Call[bytes]], Iterable[bytes]]
-SAME_TIME = 0.00001  # seconds: the service tells microseconds
-NAMED = 5  # so many files are named that are in the way
+SAME_TIME = 0.00001  # seconds: the service's times have microseconds
+NAMED = 5  # conflicting files that an error names
 
 
 def choose_results(left: ResultList, wanted: Sequence[str]) -> ResultList:
-    """Those that are named, are below a directory that is named, or fit a pattern; all if nothing is."""
+    """Return the results that are named, are in a named directory, or match a pattern; all if nothing is named."""
     if not wanted:
         return left
     for name in wanted:
@@ -33,7 +33,7 @@ def choose_results(left: ResultList, wanted: Sequence[str]) -> ResultList:
 def find_files_there(
     stream: Stream, session: str, left: ResultList, directory: str, *, overwrite: bool = False
 ) -> frozenset[str]:
-    """Which of these files a directory has already, as they are; InTheWay if another file would be replaced there."""
+    """Return which results the directory has already, unchanged; raise InTheWay if another file is in their place."""
     there = frozenset(
         file.path for file in left.items if _looks_the_same(file, os.path.join(directory, inside(file.path)))
     )
@@ -56,7 +56,7 @@ def find_files_there(
 
 
 def _looks_the_same(file: ResultFileView, to: str) -> bool:
-    """Whether an earlier fetch put it there, and nobody has changed it since."""
+    """Whether a file has the size and time of the result, so that an earlier download put it there."""
     try:
         status = os.stat(to)
     except OSError:
@@ -72,7 +72,10 @@ def _has_same_content(stream: Stream, session: str, file: ResultFileView, to: st
 
 
 def _find_in_the_way(to: str) -> str:
-    """What stands where a file, or with a `/` a folder, is to be: it, or a file in place of a folder above."""
+    """Return the existing file at a path, or in place of a parent folder; "" if the path is free.
+
+    A path that ends in `/` is a folder, which may exist.
+    """
     above = os.path.dirname(to)
     while above and not os.path.lexists(above):
         above = os.path.dirname(above)
@@ -90,9 +93,9 @@ def _in_the_way(places: list[str], session: str, directory: str) -> InTheWay:
 def fetch(
     stream: Stream, session: str, left: ResultList, directory: str, there: Container[str] = frozenset()
 ) -> list[str]:
-    """Fetch files into a directory, but for those that are there, and make the folders that are empty.
+    """Download the files that aren't in `there`, and create the empty folders.
 
-    Returns where all of them are now, a folder with a `/`.
+    Return the local paths of all files and folders; those of folders end in `/`.
     """
     made = [
         os.path.join(directory, inside(file.path))
@@ -113,7 +116,7 @@ def _fits(path: str, wanted: str) -> bool:
 
 
 def fetch_file(stream: Stream, session: str, file: ResultFileView, directory: str) -> str:
-    """Fetch one file into a directory; it appears there when it is whole, and what came before is not fetched again."""
+    """Download one file, resuming a partial download; it appears under its name when it is complete."""
     to = os.path.join(directory, inside(file.path))
     if not file.etag:
         return _date(save(stream(results.result(session, file.path)), to), file)
@@ -136,14 +139,14 @@ def fetch_file(stream: Stream, session: str, file: ResultFileView, directory: st
 
 
 def _date(to: str, file: ResultFileView) -> str:
-    """Give it the time of the original, by which it is known again."""
+    """Give the file the original's time, by which later downloads recognize it."""
     modified = file.modified.timestamp()
     os.utime(to, (modified, modified))
     return to
 
 
 def save(pieces: Iterable[bytes], to: str) -> str:
-    """Write a file, which appears when it is whole."""
+    """Write a file atomically."""
     os.makedirs(os.path.dirname(to) or ".", exist_ok=True)
     part = f"{to}.part"
     with open(part, "wb") as file:
@@ -153,7 +156,7 @@ def save(pieces: Iterable[bytes], to: str) -> str:
 
 
 def _came(part: str, mark: str, file: ResultFileView) -> int:
-    """How many bytes of this very version came before."""
+    """Return how many bytes of this version of the file were downloaded before."""
     try:
         with open(mark, encoding="utf-8") as version:
             same = version.read() == file.etag
@@ -164,7 +167,7 @@ def _came(part: str, mark: str, file: ResultFileView) -> int:
 
 
 def inside(path: str) -> str:
-    """A path that stays below the directory, whatever a service says."""
+    """Normalize a path; raise SubletError if it would leave the directory, whatever the service says."""
     kept = os.path.normpath(path)
     if os.path.isabs(kept) or kept.split("/")[0] == "..":
         raise SubletError(f"The service names a file outside of the session: {path}", hint="It is not fetched.")

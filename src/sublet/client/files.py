@@ -1,7 +1,7 @@
-"""Which of a person's files go to a session, and where they land there: one rule for commands, documents and programs.
+"""Which local files are sent to a session, and to which paths there: one rule for commands, documents and programs.
 
-What is named by a relative path lands where it was named; an absolute path, or one that goes up, lands under its last
-name. A command brings the files that its words name, and `workdir` a whole folder.
+A relative path keeps its path; an absolute path, or one with `..`, becomes its last component. A command brings the
+files that its words name, and `workdir` a whole folder.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from sublet.client.folder import Folder, measure_folder, read_folder
 from sublet.kernel.errors import BadRequest
 
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-PLACED = ("path", "name", "storage")  # an item of `data` that has one of these says itself where it is seen
-HERE = "here:"  # before the path of what is to be sent from this machine to a service on another
-COMMANDS = ("run", "bag", "steps")  # the fields whose words may name files
+PLACED = ("path", "name", "storage")  # with one of these, an item of `data` gives its own path
+HERE = "here:"  # prefix of a path to upload from this machine to a service on another
+COMMANDS = ("run", "bag", "steps")  # the fields with commands, whose words may name files
 
 
 class Files:
-    """What one request brings from here."""
+    """The local files that one request brings along."""
 
     def __init__(self) -> None:
-        """Nothing yet."""
+        """Start without any files."""
         self.size = 0
         self.folder: Folder | None = None
-        self._sources: dict[str, str] = {}  # by where they land
+        self._sources: dict[str, str] = {}  # target path → local path
 
     @property
     def names(self) -> list[str]:
-        """Where each thing lands, in the order in which they were named."""
+        """The target paths, in the order in which the files were named."""
         return ([f"{self.folder.name}/"] if self.folder else []) + list(self._sources)
 
     def bring_folder(self, value: Any, directory: str) -> dict[str, Any]:
-        """The field `workdir`: a folder whose content lands in the working directory."""
+        """Add the folder of the field `workdir`, whose content becomes the working directory; return the field."""
         given = dict(value) if isinstance(value, Mapping) else {"location": value}
         if not isinstance(given.get("location"), str):
             return given
@@ -46,7 +46,7 @@ class Files:
         return {"location": path, "ignore": list(self.folder.ignore), **self._describe_size(self.folder.size)}
 
     def bring_data(self, item: Any, directory: str) -> Any:
-        """One item of the field `data`; an address stays as it is."""
+        """Add an item of the field `data`; return it with absolute paths, or None if that file was added already."""
         given = dict(item) if isinstance(item, Mapping) else {"location": item}
         location = given.get("location")
         if not isinstance(location, str) or ADDRESS.match(location):
@@ -60,7 +60,7 @@ class Files:
         return given
 
     def bring_named(self, words: Iterable[str], directory: str) -> list[dict[str, Any]]:
-        """The files and folders that a command names."""
+        """Add the files and folders that a command names; return their items of `data`."""
         brought = []
         for word in dict.fromkeys(words):
             path, lands = os.path.join(directory, word), os.path.normpath(word)
@@ -77,7 +77,7 @@ class Files:
         return brought
 
     def _add(self, source: str, lands: str) -> bool:
-        """Remember it; False if it is there anyway. Two things can't be in one place."""
+        """Record a file; return False if it was added already, and raise BadRequest if another has the same target."""
         source, lands = os.path.realpath(source), os.path.normpath(lands)
         other = self._sources.get(lands)
         if other is None and self.folder and self.folder.holds(lands):
@@ -96,12 +96,12 @@ class Files:
 
 
 def mark_here(item: Any) -> Any:
-    """An item of `data`, or a `workdir`, that is to be sent from this machine."""
+    """Mark an item of `data`, or a `workdir`, for upload from this machine."""
     return {**item, "location": f"{HERE}{item['location']}"}
 
 
 def find_path(location: str, directory: str) -> str:
-    """The whole path of something that must be here."""
+    """Return the absolute path of a local file; raise BadRequest if it doesn't exist."""
     path = os.path.normpath(os.path.join(directory, os.path.expanduser(location)))
     if not os.path.exists(path):
         where = "here" if directory == os.getcwd() else f"in {directory}"
@@ -110,32 +110,32 @@ def find_path(location: str, directory: str) -> str:
 
 
 def land_at(location: str, path: str) -> str:
-    """Where it is seen: as it was named, if that stays below the working directory."""
+    """Return a file's target path: as it was named if that is below the working directory, or else its base name."""
     plain = os.path.normpath(os.path.expanduser(location))
     is_inside = not os.path.isabs(plain) and plain.split("/")[0] not in ("..", ".")
     return plain if is_inside else os.path.basename(path) or "data"
 
 
 def find_named_files(document: Mapping[str, Any], directory: str) -> list[str]:
-    """The relative paths that the command of a document names, and that are there."""
+    """Return the relative paths that a document's commands name and that exist."""
     return [word for word in dict.fromkeys(_candidates(document)) if _is_here(word, directory)]
 
 
 def _is_here(word: str, directory: str) -> bool:
-    """Something in the directory or below; never what is reached by going up."""
+    """Whether a word is a path that exists in or below the directory; paths with `..` never count."""
     is_inside = bool(word) and "\0" not in word and not os.path.isabs(word) and ".." not in word.split("/")
     return is_inside and len(word) < 4096 and os.path.exists(os.path.join(directory, word))
 
 
 def list_steps(document: Mapping[str, Any]) -> list[Any]:
-    """The steps of a document, as they are written."""
+    """Return the steps of a document, as they are written."""
     steps = document.get("steps")
     listed = steps.get("run") if isinstance(steps, Mapping) else steps
     return listed if isinstance(listed, list) else []
 
 
 def list_step_lines(document: Mapping[str, Any]) -> list[Any]:
-    """The commands of the steps of a document, as they are written."""
+    """Return the commands of a document's steps, as they are written."""
     return [step.get("run") if isinstance(step, Mapping) else step for step in list_steps(document)]
 
 
@@ -158,7 +158,7 @@ def _candidates(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _arguments(line: Any) -> Iterator[str]:
-    """The words of a command that may be paths: not the program, unless it is named by one."""
+    """Yield the words of a command that may be paths: the program itself only if it contains a slash."""
     try:
         words = shlex.split(line) if isinstance(line, str) else line
     except ValueError:

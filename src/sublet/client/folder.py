@@ -1,4 +1,4 @@
-"""A folder that goes to a session: what of it is brought, what stays behind, and how much that is."""
+"""A local folder that is sent to a session: which of its files, and how large it may be."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from sublet.kernel.home import sublet_home
 from sublet.kernel.ignore import CLUTTER, SECRETS, Ignore
 
 FILE = ".subletignore"
-LIMIT = "SUBLET_WORKDIR_LIMIT"  # the variable that says how much a folder may have
+LIMIT = "SUBLET_WORKDIR_LIMIT"  # the environment variable with the size limit
 USUAL_LIMIT = "1GiB"
-NAMED = 3  # so many of the largest entries are named
+NAMED = 3  # of the largest entries, named in an error
 
 
 @dataclass(frozen=True)
 class Folder:
-    """What is brought of it."""
+    """A folder, and which of its files are sent."""
 
     path: str
     ignore: tuple[str, ...]
     size: int = 0
-    secrets: tuple[str, ...] = ()  # what stays behind because it looks like a secret
+    secrets: tuple[str, ...] = ()  # paths that are omitted because they look like secrets
     _paths: frozenset[str] = field(default=frozenset())
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The folder's name."""
         return os.path.basename(os.path.realpath(self.path)) or "/"
 
     def holds(self, path: str) -> bool:
-        """Whether something at this path below it is brought."""
+        """Whether the file at this relative path is sent."""
         return path in self._paths
 
 
 def measure_folder(path: str, ignored: Any = ()) -> int:
-    """How many bytes a folder has that is brought as it is; what is wrong with it is told by whoever brings it."""
+    """Return the size of a folder's files in bytes; 0 if it can't be read, which is reported when it is sent."""
     try:
         return sum(entry.size for entry in walk(path, Ignore(ignored)))
     except (OSError, LinkLeadsOut, TypeError):
@@ -50,7 +50,7 @@ def measure_folder(path: str, ignored: Any = ()) -> int:
 
 
 def read_folder(path: str, named: str, more: Iterable[str] = ()) -> Folder:
-    """Look through a folder; BadRequest if it is none, is too large, or a link leads out of it."""
+    """Scan a folder; raise BadRequest if it isn't a folder, is too large, or has a link that leads out of it."""
     if not os.path.isdir(path):
         raise BadRequest(detail=f"{named} is not a folder", hint="Bring a single file with --data.")
     own = [*list_ignored(path), *more]
@@ -78,12 +78,12 @@ def read_folder(path: str, named: str, more: Iterable[str] = ()) -> Folder:
 
 
 def list_ignored(path: str) -> list[str]:
-    """The lines that say what of a folder stays behind: its owner's, and one for Sublet's own files."""
+    """Return the ignore patterns of a folder: those of its .subletignore, and one for SUBLET_HOME inside it."""
     return [*_lines(os.path.join(path, FILE)), *_state_in(path)]
 
 
 def check_size(named: str, sizes: Counter[str]) -> None:
-    """Refuse a folder that is larger than anybody would want to copy without a word."""
+    """Raise BadRequest if a folder exceeds the size limit, so that nobody sends a huge one by mistake."""
     most = parse_memory(os.environ.get(LIMIT) or USUAL_LIMIT)
     if sizes.total() <= most:
         return
@@ -96,7 +96,7 @@ def check_size(named: str, sizes: Counter[str]) -> None:
 
 
 def round_size(size: int) -> str:
-    """`12 KiB`: about as much."""
+    """Return a rounded size for display, such as `12 KiB`."""
     for shift, unit in ((40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")):
         if size >= 1 << shift:
             return f"{size / (1 << shift):.3g} {unit}"
@@ -104,7 +104,7 @@ def round_size(size: int) -> str:
 
 
 def _state_in(path: str) -> list[str]:
-    """The line that leaves Sublet's own files behind, if they are in the folder."""
+    """Return the pattern that ignores SUBLET_HOME, if it is in the folder."""
     top, home = os.path.realpath(path), os.path.realpath(sublet_home().root)
     if not home.startswith(f"{top.rstrip('/')}/"):
         return []

@@ -1,4 +1,4 @@
-"""How long things are followed: pure state, moved on by the link that waits and by the one that awaits."""
+"""The logic of waiting and following as pure state, which both clients drive."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ T = TypeVar("T")
 Timeout = float | timedelta  # seconds, or a duration
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
 Decoder = codecs.getincrementaldecoder("utf-8")
-TRIES = 20  # without a byte between them, before a lost connection is an error: half a minute
+TRIES = 20  # reconnections without receiving anything before an error: about half a minute
 
 
 @dataclass(frozen=True)
 class Pause:
-    """Wait so many seconds."""
+    """A step that waits for some seconds."""
 
     seconds: float
 
 
-Steps = Generator[Call[Any] | Pause, Any, T]  # yields what is to be done, is sent the answers, returns the outcome
+Steps = Generator[Call[Any] | Pause, Any, T]  # yields what to do, receives the answers, returns the result
 
 
 def until_over(id: str, timeout: Timeout | None) -> Steps[SessionView]:
-    """Look at a session, ever less often, until it is over."""
+    """Poll a session, with growing pauses, until it has ended."""
     seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
     deadline = None if seconds is None else time.monotonic() + seconds
     pause = FIRST_PAUSE
@@ -49,18 +49,18 @@ def until_over(id: str, timeout: Timeout | None) -> Steps[SessionView]:
 
 
 class Patience:
-    """How often a service that is away, because it is restarted say, is tried again."""
+    """The backoff for a service that is away temporarily, such as during a restart."""
 
     def __init__(self) -> None:
-        """It has answered so far."""
+        """Start without failures."""
         self._tries = 0
 
     def note_answer(self) -> None:
-        """It is there."""
+        """Reset the backoff, because the service answered."""
         self._tries = 0
 
     def broke(self, error: ServiceUnreachable) -> Pause:
-        """It is not: how long to wait before it is tried again."""
+        """Return the pause before the next try; raise the error after too many."""
         self._tries += 1
         if self._tries > TRIES:
             raise error
@@ -68,7 +68,7 @@ class Patience:
 
 
 def retry_reads(steps: Steps[T]) -> Steps[T]:
-    """The same steps, whose calls that only look are done again while the service is away for a moment."""
+    """Return the same steps, with their GET calls retried while the service is away temporarily."""
     answer: Any = None
     while True:
         try:
@@ -81,7 +81,7 @@ def retry_reads(steps: Steps[T]) -> Steps[T]:
 
 
 def retry(call: Call[T]) -> Steps[T]:
-    """One call, done again while the service is away for a moment."""
+    """Return the steps of one call that is retried while the service is away temporarily."""
     patience = Patience()
     while True:
         try:
@@ -93,35 +93,35 @@ def retry(call: Call[T]) -> Steps[T]:
 
 
 class Following:
-    """What a session prints, from an offset on, across lost connections, until there can't be more."""
+    """The output of a session, followed from an offset on, across lost connections, until it is complete."""
 
     def __init__(self, id: str, stream: str = "stdout", offset: int = 0) -> None:
-        """Nothing has been seen yet."""
+        """Start at the offset."""
         self.id, self.stream, self.offset = id, stream, offset
         self.over = False
         self._patience = Patience()
 
     @property
     def call(self) -> Call[HttpAnswer]:
-        """Go on from where it is."""
+        """The call that streams the output from the current offset."""
         return sessions.follow(self.id, self.stream, self.offset)
 
     @property
     def rest(self) -> Call[HttpAnswer]:
-        """What is left when a stream has ended, and whether that was all."""
+        """The call for the output that is left after a stream has ended, and whether it is complete."""
         return sessions.logs(self.id, self.stream, self.offset)
 
     def saw(self, piece: bytes) -> bytes:
-        """These bytes came."""
+        """Advance the offset by received bytes; return them."""
         self.offset += len(piece)
         self._patience.note_answer()
         return piece
 
     def end_stream(self, rest: HttpAnswer) -> bytes:
-        """A stream has ended, and this was left; if the session is over, so is this."""
+        """Handle the end of a stream; return the remaining output, and stop following if the session has ended."""
         self.over = rest.headers.get("sublet-ended", "").lower() == "true"
         return self.saw(rest.body)
 
     def broke(self, error: ServiceUnreachable) -> Pause:
-        """The connection was lost: how long to wait before it is tried again."""
+        """Return the pause before reconnecting after a lost connection."""
         return self._patience.broke(error)

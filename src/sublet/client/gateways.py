@@ -1,4 +1,4 @@
-"""The gateways that a person signed in to: a token for each, in a file that is theirs alone."""
+"""The gateways that a person signed in to: a token for each, in a private file."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from sublet.kernel.kept_logins import (
 )
 from sublet.kernel.quoting import quote
 
-CURRENT = "current"  # the file that names the gateway to which commands go
+CURRENT = "current"  # the file that names the gateway that commands use
 
 
 def login_to(home: Home, gateway: str) -> KeptLogin | None:
-    """The token for a gateway, and how it is renewed, if it is; None: none is kept."""
+    """Return the stored login to a gateway, or None."""
     if secret := read_private(_file(home, gateway)):
         return KeptLogin(secret)
     return load_login(home, gateway)
 
 
 def token_of(home: Home, gateway: str) -> str:
-    """The token for a gateway; empty: none is kept."""
+    """Return the stored token for a gateway, or ""."""
     login = login_to(home, gateway)
     return login.access if login else ""
 
 
 def current(home: Home) -> str:
-    """The gateway to which commands go; empty: to one's own service."""
+    """Return the gateway that commands use; empty if it is the person's own service."""
     return read_private(os.path.join(home.gateways, CURRENT))
 
 
 def keep(home: Home, gateway: str, token: str | KeptLogin, *, go_there: bool = True) -> None:
-    """Keep a token, and let commands go to its gateway from now on."""
+    """Store a token and, with `go_there`, make its gateway the one that commands use."""
     make_directory(home)
     if isinstance(token, KeptLogin):
         keep_login(home, gateway, token)
@@ -51,7 +51,7 @@ def keep(home: Home, gateway: str, token: str | KeptLogin, *, go_there: bool = T
 
 
 def forget(home: Home, gateway: str) -> None:
-    """Forget a token; commands go to one's own service again, if they went to its gateway."""
+    """Delete the token for a gateway; if commands used that gateway, they use the person's own service again."""
     if current(home) == gateway:
         _remove(os.path.join(home.gateways, CURRENT))
     _remove(_file(home, gateway))

@@ -1,7 +1,7 @@
-"""HTTP/1.1, as much of it as one request and its answer need, over a Unix socket, TCP or TLS.
+"""A minimal HTTP/1.1 client for one request and its answer, over a Unix socket, TCP or TLS.
 
-By hand, because the standard library's client loads the whole e-mail package first: that alone would be a third of the
-time that `sublet ps` may take.
+It is handwritten because importing the standard library's client loads the whole e-mail package, which alone would take
+a third of the time that `sublet ps` may take.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import IO, Any
 from sublet.client.address import Address
 from sublet.client.call import Call, HttpAnswer
 
-LONGEST_SOCKET_PATH = 100  # the kernel takes 107 bytes
+LONGEST_SOCKET_PATH = 100  # the kernel allows 107 bytes
 LONGEST_LINE = 65536
 PIECE = 65536
 
 
 class Reply:
-    """An answer that is still coming in."""
+    """A response whose body may still be arriving."""
 
     def __init__(self, stream: socket.socket) -> None:
-        """Read the head; the body comes when it is asked for."""
+        """Read the status and headers; the body is read later."""
         self._socket = stream
         self._file: IO[bytes] = stream.makefile("rb")
         self.status, self.headers = self._head()
@@ -32,11 +32,11 @@ class Reply:
             self.status, self.headers = self._head()
 
     def whole(self) -> HttpAnswer:
-        """All of it."""
+        """Read the whole body and return the answer."""
         return HttpAnswer(self.status, self.headers, b"".join(self.pieces()))
 
     def pieces(self) -> Iterator[bytes]:
-        """The body, as it comes."""
+        """Yield the body as it arrives, then close the connection."""
         try:
             if self.status in (204, 304):
                 return
@@ -50,7 +50,7 @@ class Reply:
             self.close()
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         with suppress(OSError):
             self._file.close()
             self._socket.close()
@@ -88,7 +88,7 @@ class Reply:
 
 
 def send(address: Address, call: Call[Any], timeout: float | None) -> Reply:
-    """Send a call and read the head of its answer; a connection serves one call."""
+    """Send a call on a new connection, and read the status and headers of its answer."""
     stream = connect(address, timeout)
     try:
         stream.sendall(_request(address, call))
@@ -99,7 +99,7 @@ def send(address: Address, call: Call[Any], timeout: float | None) -> Reply:
 
 
 def connect(address: Address, timeout: float | None) -> socket.socket:
-    """A connection to the service."""
+    """Open a connection to the service."""
     if address.socket:
         return _connect_unix(address.socket, timeout)
     stream = socket.create_connection((address.host, address.port), timeout)
@@ -115,7 +115,7 @@ def _connect_unix(path: str, timeout: float | None) -> socket.socket:
     stream.settimeout(timeout)
     directory = -1
     try:
-        if len(os.fsencode(path)) > LONGEST_SOCKET_PATH:  # a detour that is short wherever the home is
+        if len(os.fsencode(path)) > LONGEST_SOCKET_PATH:  # a path that is short wherever the home is
             directory = os.open(os.path.dirname(path), os.O_PATH | os.O_DIRECTORY)
             path = f"/proc/self/fd/{directory}/{os.path.basename(path)}"
         stream.connect(path)

@@ -1,4 +1,4 @@
-"""`Job`: an app on a gateway, in the words of CyberGIS' roadmap; it can be made by a `User`, or by itself."""
+"""`Job`: an app on a gateway, in the terms of CyberGIS' roadmap; made by a `User` or directly."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FIELDS = ("maintainer", "hpc", "file", "data_file", "app", "slurm", "name", "ver
 
 
 class Job:
-    """What is to run, and, once it is submitted, the session that it became."""
+    """An app to run and, once it is submitted, its session."""
 
     def __init__(
         self,
@@ -39,27 +39,27 @@ class Job:
         *,
         token: str = "",
     ) -> None:
-        """A new one; or, with an `id`, one that was submitted. `token` is the person's, or the job's own.
+        """Make a new job or, with an `id`, load a submitted one. `token` is the person's, or the job's own.
 
-        `user` is a `User`. A name and a password for a centre are refused: a gateway takes nobody's password.
+        `user` is a `User`. A user name and password for a centre are refused: a gateway takes nobody's password.
         """
         if password or isinstance(user, str):
             raise NoOwnLogins(platform=hpc or "a centre")
         self.isJupyter = isJupyter
         self.client = user.client if user else Client(_address(url, port, protocol) or None, token or None)
-        self.token = token  # of this job alone, once it is submitted
+        self.token = token  # the job's own token, once it is submitted
         self.fields: dict[str, Any] = {}
         self._session: Session | None = self.client.session(id) if id else None
         self.set(hpc=hpc, maintainer=maintainer)
 
     @property
     def id(self) -> str:
-        """The session's id; empty until it is submitted."""
+        """The session's id; empty until the job is submitted."""
         return self._session.id if self._session else ""
 
     @property
     def session(self) -> Session:
-        """The session itself, with all that can be done with one."""
+        """The job's session; raises NotSubmitted before it is submitted."""
         if self._session is None:
             raise NotSubmitted
         return self._session
@@ -67,7 +67,7 @@ class Job:
     def set(self, **fields: Any) -> Job:
         """Set `hpc`, `file`, `data_file`, `app` (its parameters), `slurm`, `name` or `version`; None changes nothing.
 
-        `file` is an approved app: its name, or `github://owner/repository`. 0, "" and False are values in `app`.
+        `file` is an approved app: its name, or `github://owner/repository`. In `app`, 0, "" and False are values.
         """
         if self._session is not None and any(value is not None for value in fields.values()):
             raise AlreadySubmitted(job=self.id)
@@ -87,59 +87,59 @@ class Job:
         return self
 
     def status(self) -> SessionView:
-        """How it is now."""
+        """Return the session's current state."""
         return self.session.refresh().view
 
     def events(self) -> Iterator[EventView]:
-        """What has happened so far, oldest first."""
+        """Yield the job's events so far, oldest first."""
         return self.client.events(self.session.id)
 
     def logs(self, *, stream: str = "stdout", follow: bool = False) -> Iterator[str]:
-        """What it printed, in pieces; with `follow` until it is over."""
+        """Yield the job's output in pieces; with `follow`, continue until it has ended."""
         return self.session.logs(stream=stream, follow=follow)
 
     def result_folder_content(self) -> tuple[ResultFileView, ...]:
-        """The files that it left, with their sizes."""
+        """Return the job's result files, with their sizes."""
         return self.session.results()
 
     def download(
         self, directory: str | os.PathLike[str] = ".", paths: Sequence[str] = (), *, overwrite: bool = False
     ) -> list[str]:
-        """Fetch its files, or those that are named, below a directory or fit a pattern; on from where it was.
+        """Download the results, or those that are named, in a named directory or match a pattern; resume partial files.
 
-        InTheWay, and nothing is fetched, if other files of the same names are there, unless `overwrite`.
+        Raise InTheWay, without downloading anything, if other files with the same names exist, unless `overwrite`.
         """
         stream, id, to = self.client.stream, self.session.id, os.fspath(directory)
         left = choose_results(self.client.do(results.results(id)), paths)
         return fetch(stream, id, left, to, find_files_there(stream, id, left, to, overwrite=overwrite))
 
     def cancel(self) -> Job:
-        """Stop it."""
+        """Cancel the job."""
         self.session.cancel()
         return self
 
     def pause(self) -> str:
-        """Let it stand still, and say how."""
+        """Pause the job; return how."""
         return self.session.pause()
 
     def resume(self) -> str:
-        """Let it go on, and say how."""
+        """Resume the job; return how."""
         return self.session.resume()
 
     def wait(self, timeout: float | None = None) -> Job:
-        """Until it is over; NotOverYet after `timeout` seconds."""
+        """Wait until the job has ended; raise NotOverYet after `timeout` seconds."""
         self.session.wait(timeout)
         return self
 
     def __repr__(self) -> str:
-        """Short, and without any token."""
+        """Return a short description, without any token."""
         if self._session is None:
             return f"<job {self.fields.get('file') or self.fields.get('maintainer') or ''}: not submitted>"
         return f"<job {self._session.view.short}: {self._session.phase}>"
 
 
 def _address(url: str, port: int, protocol: str) -> str:
-    """The gateway's address; empty: as SUBLET_URL says."""
+    """Return the gateway's URL; empty to use SUBLET_URL."""
     if not url or "://" in url:
         return url
     return f"{protocol.lower()}://{url}:{port}"

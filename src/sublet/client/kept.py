@@ -1,4 +1,4 @@
-"""The token of a person who signed in to a gateway, kept in a file that nobody else can read."""
+"""The token of a person who signed in to a gateway, in a private file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sublet.kernel.home import sublet_home
 
 @dataclass(frozen=True)
 class KeptToken:
-    """Who, where, and by which token."""
+    """A token, its gateway, and the person's address."""
 
     url: str
     email: str
@@ -21,13 +21,13 @@ class KeptToken:
 
 
 def usual_file(url: str) -> str:
-    """Where the token for a gateway is kept if nothing else is said."""
+    """Return the default file for the token of a gateway."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", url.partition("://")[2] or url).strip("-")
     return os.path.join(sublet_home().root, "users", f"{name}.json")
 
 
 def read(file: str) -> KeptToken | None:
-    """What was kept there; None if that is nothing."""
+    """Return the token in a file, or None if there is no such file."""
     try:
         with open(file, encoding="utf-8") as text:
             values = json.load(text)
@@ -41,7 +41,7 @@ def read(file: str) -> KeptToken | None:
 
 
 def write(file: str, kept: KeptToken) -> None:
-    """Keep it, readable by its owner alone from its first byte on."""
+    """Write the token atomically to a file that only its owner can ever read."""
     os.makedirs(os.path.dirname(os.path.abspath(file)), mode=0o700, exist_ok=True)
     part = f"{file}.{os.getpid()}.part"
     with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as text:
@@ -50,7 +50,7 @@ def write(file: str, kept: KeptToken) -> None:
 
 
 def forget(file: str) -> None:
-    """Keep it no longer."""
+    """Delete the file, if it exists."""
     try:
         os.unlink(file)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""The way to a service that waits for its answers, and starts the personal service when it isn't there."""
+"""The synchronous connection to a service, which starts the personal service if it isn't running."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ STILL = "The request may still have been carried out: check before you send it a
 
 
 def silent(_: str) -> None:
-    """For those who want no notes on the progress."""
+    """Ignore progress notes."""
 
 
 class Link:
-    """Executes calls, one connection each."""
+    """Executes calls, each on its own connection."""
 
     def __init__(self, address: Address, note: Callable[[str], None] = silent) -> None:
-        """`note` is told, in words, what is being waited for."""
+        """Use the address; `note` receives progress messages about what is being waited for."""
         self.address = address
         self._note = note
         self._closed = False
 
     def close(self) -> None:
-        """Send nothing more; no connection is kept between calls."""
+        """Refuse further calls; there are no open connections between calls."""
         self._closed = True
 
     def do(self, call: Call[T]) -> T:
-        """Send it and read its answer."""
+        """Send a call and return its parsed answer."""
         reply = self._send(call, call.patience)
         try:
             answer = reply.whole()
@@ -45,7 +45,7 @@ class Link:
         return call.read(answer)
 
     def stream(self, call: Call[T]) -> Iterator[bytes]:
-        """The body of its answer, as it comes, for as long as it comes."""
+        """Send a call and yield the body of its answer as it arrives, without a time limit."""
         reply = self._send(call, None)
         try:
             if reply.status >= 400:
@@ -71,7 +71,7 @@ class Link:
         return self._start_and_send(call, timeout)
 
     def _send_renewed(self, call: Call[T], timeout: float | None) -> Reply:
-        """Send it with a token that is renewed when it is due, and once more if the service takes it no longer."""
+        """Send the call with a token that is renewed when due, and once more if the service rejects it."""
         from sublet.client.renewing import is_due, renew  # only for those who signed in by an issuer
 
         was_due = is_due(self.address)
@@ -87,7 +87,7 @@ class Link:
             raise unreachable(self.address, error) from error
 
     def _heed_version(self, reply: Reply) -> Reply:
-        """Tell once if one's own service is of another version; another's is not ours to start anew."""
+        """Note once if the person's own service has another version; other services aren't theirs to restart."""
         if self.address.home is not None and reply.headers.get("sublet-version") != VERSION:
             from sublet.client.versions import tell_difference  # hardly ever needed
 
@@ -105,7 +105,7 @@ class Link:
 
 
 def unreachable(address: Address, error: OSError) -> ServiceUnreachable:
-    """The error for a connection that failed, in words."""
+    """Return the error for a failed connection, with the reason in words."""
     if isinstance(error, TimeoutError):
         return ServiceUnreachable(f"The service at {address.text} took too long to answer.", hint=STILL)
     if isinstance(error, ConnectionResetError | BrokenPipeError):

@@ -1,4 +1,4 @@
-"""The clock of the person who sits here, with the changes of its time zone."""
+"""The local clock, with the daylight saving changes of its time zone."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ LOCALTIME = "/etc/localtime"
 
 
 def local_now() -> datetime:
-    """The present, in the time zone of this machine or of TZ."""
+    """Return the current time in the time zone of TZ or of this machine."""
     return datetime.now(local_zone())
 
 
 def local_zone() -> tzinfo:
-    """The time zone by its name, where it has one; else as the C library tells it."""
+    """Return the local time zone by its name if it has one, or else from the C library."""
     for name in _names():
         try:
             return ZoneInfo(name)
@@ -26,7 +26,7 @@ def local_zone() -> tzinfo:
 
 
 def _names() -> list[str]:
-    """What TZ says, else where the machine's own clock points to."""
+    """Return the name of the time zone from TZ, or from the target of /etc/localtime."""
     if "TZ" in os.environ:
         return [os.environ["TZ"].removeprefix(":") or "UTC"]
     try:
@@ -37,23 +37,23 @@ def _names() -> list[str]:
 
 
 class SystemZone(tzinfo):
-    """A time zone that has no name, by the C library."""
+    """A time zone without a name, from the C library."""
 
     def utcoffset(self, when: datetime | None) -> timedelta:
-        """How far its clock is ahead of UTC then."""
+        """Return the offset from UTC at this time."""
         if when is None:
             return timedelta(seconds=-time.timezone)
         return when.replace(tzinfo=None).astimezone().utcoffset() or timedelta(0)
 
     def dst(self, when: datetime | None) -> timedelta:
-        """How much of that is summer time."""
+        """Return the daylight saving part of the offset."""
         return self.utcoffset(when) - timedelta(seconds=-time.timezone)
 
     def tzname(self, when: datetime | None) -> str:
-        """What people call it then."""
+        """Return the zone's abbreviation at this time."""
         return when.replace(tzinfo=None).astimezone().tzname() or "" if when else time.tzname[0]
 
     def fromutc(self, when: datetime) -> datetime:
-        """An instant, by this clock."""
+        """Convert an instant from UTC to this zone."""
         local = when.replace(tzinfo=UTC).astimezone()
         return local.replace(tzinfo=self)

@@ -1,4 +1,4 @@
-"""What a request names as a file of this machine and is not here: said before anything is booked."""
+"""Checks that the local files that a request names exist, before anything is booked."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ IMAGE_FILES = (".sif", ".simg", ".sqfs", ".squashfs", ".img", ".tar", ".tar.gz",
 INTERPRETERS = re.compile(
     r"(python|pypy|perl|ruby|node|julia|Rscript|php|lua|octave|tclsh|bash|sh|dash|zsh|ksh|fish)[0-9.]*\Z"
 )
-CODE = ("-c", "-m", "-e", "-E", "-s", "-", "--eval", "--expression")  # after these, no file is named
+CODE = ("-c", "-m", "-e", "-E", "-s", "-", "--eval", "--expression")  # options after which no program file follows
 WITH_VALUE = ("-W", "-X", "-o", "-O", "-I", "-L", "-J")  # options whose value is the next word
 PATH = re.compile(r"[\w.+@%,/ -]+\Z")
 SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,4}\Z")
@@ -27,21 +27,21 @@ ITS_OWN = (
 
 
 def looks_like_image_file(place: str) -> bool:
-    """Whether an image is named as a file, relative to here, and not as one of a registry."""
+    """Whether an image is given as a relative file path, not as a name in a registry."""
     if ":" in place or os.path.isabs(place):
         return False
     return place.startswith(("./", "../", "~")) or place.lower().endswith(IMAGE_FILES)
 
 
 def refuse_missing_image(place: str, directory: str) -> BadRequest:
-    """The error for an image file that is not here."""
+    """Return the error for an image file that doesn't exist."""
     message = f"There is no image file {place} {describe_place(directory)}."
     near = suggest(place, directory)
     return BadRequest(message, hint=near or "Name a file that is here, a URL, or an image of a registry.")
 
 
 def refuse_unreadable(name: str, error: OSError | UnicodeDecodeError) -> BadRequest:
-    """The error for a file of text that can't be read."""
+    """Return the error for a text file that can't be read."""
     if isinstance(error, FileNotFoundError):
         directory = os.path.dirname(os.path.abspath(name))
         hint = suggest(name, os.getcwd()) or "Name a file that is here."
@@ -51,12 +51,12 @@ def refuse_unreadable(name: str, error: OSError | UnicodeDecodeError) -> BadRequ
 
 
 def describe_place(directory: str) -> str:
-    """Where was looked, for a sentence."""
+    """Return a phrase for the directory that was searched."""
     return "here" if directory == os.getcwd() else f"in {directory}"
 
 
 def suggest(name: str, directory: str) -> str:
-    """The file that was probably meant; empty if none is like it."""
+    """Return a hint that names the most similar file; empty if none is similar."""
     folder, base = os.path.split(os.path.join(directory, os.path.expanduser(name)))
     try:
         near = difflib.get_close_matches(base, os.listdir(folder), 1, 0.75)
@@ -66,7 +66,7 @@ def suggest(name: str, directory: str) -> str:
 
 
 def find_missing_program(line: Any, directory: str) -> str:
-    """The program file that a command names by a relative path, and that is not here; empty if there is none."""
+    """Return the relative path of a command's program file if it doesn't exist; otherwise ""."""
     name = _program_file(_split(line))
     if not name or os.path.isabs(name) or not PATH.match(name):
         return ""
@@ -74,7 +74,10 @@ def find_missing_program(line: Any, directory: str) -> str:
 
 
 def check_programs(document: Mapping[str, Any], directories: Mapping[str, str]) -> str:
-    """Refuse commands whose program file can be nowhere; return one that may be in the image, or in other data."""
+    """Raise BadRequest if a command's program file can't exist anywhere.
+
+    Return the first missing one that may be in the image or in other data, or "".
+    """
     for field in COMMANDS:
         for line in list_step_lines(document) if field == "steps" else _lines(document.get(field)):
             if line and (name := _check_program(line, document, directories[field])):
@@ -92,7 +95,7 @@ def _check_program(line: Any, document: Mapping[str, Any], directory: str) -> st
 
 
 def _lines(value: Any) -> list[Any]:
-    """The commands of `run` or `bag`."""
+    """Return the commands of `run` or `bag`."""
     if not isinstance(value, Mapping):
         return [value]
     tasks = value.get("tasks")
@@ -112,7 +115,7 @@ def _split(line: Any) -> Sequence[str]:
 
 
 def _program_file(words: Sequence[str]) -> str:
-    """The word that names what is to be run: a program by its path, or what an interpreter is to read."""
+    """Return the word that names the program's file: its own path, or the file that an interpreter will read."""
     if not words:
         return ""
     if "/" in words[0]:

@@ -1,4 +1,4 @@
-"""What a request is called when nobody says: after its file, its notebook, or its command."""
+"""Default names of requests, from their file, notebook or command."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LONGEST = 30
 
 
 def name_of(document: Mapping[str, Any], file: str = "") -> str:
-    """A name for a request in the short form; empty if nothing speaks for one."""
+    """Return a default name for a request in the short form; empty if nothing suggests one."""
     if file:
         return shorten(os.path.splitext(os.path.basename(file))[0])
     if isinstance(notebook := document.get("notebook"), str):
@@ -24,7 +24,7 @@ def name_of(document: Mapping[str, Any], file: str = "") -> str:
 
 
 def _words(document: Mapping[str, Any]) -> list[str]:
-    """The command, the first of several steps, the template of a bag, or the first of its tasks."""
+    """Return the words of the command, of the first step, of a bag's template, or of its first task."""
     steps = document.get("steps")
     if first := (steps.get("run") if isinstance(steps, Mapping) else steps):
         step = first[0] if isinstance(first, Sequence) else ""
@@ -42,6 +42,6 @@ def _words(document: Mapping[str, Any]) -> list[str]:
 
 
 def shorten(text: str) -> str:
-    """One printable line that isn't too long."""
+    """Return the text as one printable line of limited length."""
     kept = "".join(letter if letter.isprintable() else " " for letter in text).strip()
     return kept if len(kept) <= LONGEST else f"{kept[: LONGEST - 1]}…"

@@ -1,4 +1,4 @@
-"""Parameters that a notebook on this machine does not have: said before anything is booked."""
+"""Checks that a local notebook has the parameters that a request sets, before anything is booked."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any
 
 from sublet.kernel.errors import BadRequest
 
-TAG = "parameters"  # of the cell whose values are replaced
-LARGEST = 32 << 20  # bytes of a notebook that is looked into
+TAG = "parameters"  # the tag of the cell whose values are replaced
+LARGEST = 32 << 20  # bytes; larger notebooks aren't checked
 
 
 def check_parameters(document: Mapping[str, Any]) -> None:
-    """Refuse a parameter that the notebook's own cell of parameters does not name: it is mistyped.
+    """Raise BadRequest for a parameter that the notebook's cell of parameters doesn't define.
 
-    A notebook without such a cell takes any, and so does one whose cell can't be read.
+    A notebook without such a cell, or whose cell can't be parsed, accepts any parameter.
     """
     path, given = document.get("notebook"), document.get("parameters")
     if not isinstance(path, str) or not isinstance(given, Mapping) or not os.path.isabs(path):
@@ -37,7 +37,7 @@ def check_parameters(document: Mapping[str, Any]) -> None:
 
 
 def find_names(path: str) -> set[str] | None:
-    """The names that a notebook's cell of parameters gives values to; None if it has none that can be read."""
+    """Return the names that a notebook's cell of parameters assigns; None without such a cell that can be parsed."""
     try:
         if os.path.getsize(path) > LARGEST:
             return None

@@ -1,4 +1,4 @@
-"""Starts the person's own service, once, and waits until it answers."""
+"""Starts the person's own service, only once, and waits until it answers."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from sublet.kernel.errors import ServiceUnreachable, UnusableHome
 from sublet.kernel.extras import require_server
 from sublet.kernel.home import Home
 
-PATIENCE = 60.0  # seconds to wait for a service that is alive but doesn't listen yet
-LEAST_ROOM = 64 * 1024  # bytes that a service needs to begin at all
+PATIENCE = 60.0  # seconds to wait for a service that runs but doesn't listen yet
+LEAST_ROOM = 64 * 1024  # bytes of disk that a service needs to start
 LAST_LINES = 8
-OVERTAKEN = "already-served"  # the code of the error with which a service ends where another one serves
-_started: list[subprocess.Popen[bytes]] = []  # kept, so that an early end is noticed and nothing is left unwaited for
+OVERTAKEN = "already-served"  # the error code of a service that found another one serving
+_started: list[subprocess.Popen[bytes]] = []  # kept to notice an early exit, and to reap the processes
 
 
 def start(address: Address, note: Callable[[str], None]) -> None:
-    """Make the personal service listen; of many who call this at once, one starts it."""
+    """Start the personal service unless it answers; if several processes call this at once, one of them starts it."""
     home = address.home
     if home is None:
         raise ServiceUnreachable(address=address.text, why="it is not a service of one's own")
@@ -42,7 +42,7 @@ def start(address: Address, note: Callable[[str], None]) -> None:
             try:
                 _start_one(address, home, waiting)
                 return
-            except _OvertakenError as error:  # by one that another command started, and did not wait for
+            except _OvertakenError as error:  # another command started one without waiting for it
                 if time.monotonic() > deadline:
                     raise error.why from None
 
@@ -94,7 +94,7 @@ def _answers(address: Address) -> bool:
 
 
 def _comes_to_answer(address: Address, home: Home, waiting: Waiting) -> bool:
-    """Wait while another process has the socket's lock and doesn't answer: it is about to end, or to begin."""
+    """Whether another process that holds the socket's lock, and is starting or stopping, comes to answer."""
     deadline = time.monotonic() + PATIENCE
     with open(f"{home.socket}.lock", "a", encoding="utf-8") as lock:
         while time.monotonic() < deadline and not _lock(lock):
@@ -112,14 +112,14 @@ def _spawn(home: Home, log: IO[bytes]) -> subprocess.Popen[bytes]:
         stderr=log,
         cwd=home.root,
         env={**os.environ, "SUBLET_HOME": home.root},
-        start_new_session=True,  # it outlives this terminal
+        start_new_session=True,  # so that it outlives this terminal
     )
     _started.append(process)
     return process
 
 
 def _read_log_since(log: IO[bytes], begin: int) -> str:
-    """What was written to the log that the service was given; its file may have rotated meanwhile."""
+    """Return what the service wrote to the log since it was started; its file may have been rotated meanwhile."""
     size = os.fstat(log.fileno()).st_size
     return os.pread(log.fileno(), max(0, size - begin), begin).decode(errors="replace")
 
@@ -141,7 +141,7 @@ def _wait(
 
 
 def _find_disk_trouble(home: Home) -> str:
-    """Why nothing can be written to a home, in the system's words; empty if something can."""
+    """Return the system's message if nothing can be written to a home; otherwise ""."""
     import tempfile  # only here: it takes long to import
 
     try:
@@ -155,7 +155,7 @@ def _find_disk_trouble(home: Home) -> str:
 
 
 def _failure(address: Address, home: Home, lines: list[str], problem: dict[str, object]) -> ServiceUnreachable:
-    """Why the service ended: its own error and hint if it gave them, else its last lines."""
+    """Return the error for a service that ended: with its own error and hint if it reported them, or its last lines."""
     why, hint = str(problem.get("detail", "")), str(problem.get("hint", ""))
     if not why and (trouble := _find_disk_trouble(home)):
         why, hint = f"nothing can be written to {home.root}: {trouble}", "Free some space there, then try again."
@@ -164,7 +164,7 @@ def _failure(address: Address, home: Home, lines: list[str], problem: dict[str, 
 
 
 def _read_problem(lines: list[str]) -> dict[str, object]:
-    """The problem that a command with --json writes as it ends, whatever another service logs there; empty if none."""
+    """Return the problem document that a command with --json writes when it fails; empty if there is none."""
     import json  # only here: it takes long to import
 
     for line in reversed(lines):

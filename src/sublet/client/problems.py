@@ -1,4 +1,4 @@
-"""From a problem on the wire back to the error that it was."""
+"""Turns a problem document back into the exception that it stands for."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from sublet.kernel.errors import NotSignedIn, SubletError
 
-# The answers of a reverse proxy that does not reach the service behind it.
+# Statuses of a reverse proxy that can't reach the service behind it.
 PROXY = {
     502: "The web server answers, but the Sublet service behind it is not running (502).",
     503: "The web server answers, but the Sublet service behind it is not available (503).",
@@ -18,7 +18,7 @@ WAIT = "Try again in a minute; if it persists, tell the service's operator."
 
 
 def raise_for(status: int, body: bytes) -> None:
-    """Raise the error that an answer stands for, if it stands for one."""
+    """Raise the error that an HTTP status and body stand for, if it is one."""
     if status < 400:
         return
     problem = _problem(body)

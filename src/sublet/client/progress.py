@@ -1,4 +1,4 @@
-"""Says what is being waited for, to those who want to know."""
+"""Progress messages about what a command is waiting for."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ import os
 import time
 from collections.abc import Callable
 
-FIRST_WORD, NEXT_WORD = 2.0, 10.0  # seconds until it is said what is waited for, and then again
+FIRST_WORD, NEXT_WORD = 2.0, 10.0  # seconds before the first message, and between further ones
 
 
 def is_progress_wanted() -> bool:
-    """Whether to say what is being waited for: not with `SUBLET_PROGRESS=no`."""
+    """Whether to print progress messages, which `SUBLET_PROGRESS=no` turns off."""
     return os.environ.get("SUBLET_PROGRESS", "").lower() not in ("no", "0", "false", "off")
 
 
 class Waiting:
-    """Says what is being waited for, once that takes longer than people wait without a word."""
+    """Reports what is being waited for, once that takes long."""
 
     def __init__(self, note: Callable[[str], None]) -> None:
-        """Begin to count."""
+        """Start the clock."""
         self._note = note
         self._began = time.monotonic()
         self._next = FIRST_WORD
 
     def pause(self, seconds: float, what: str) -> None:
-        """Wait a moment longer for this."""
+        """Sleep, and report what is being waited for if that is due."""
         so_far = time.monotonic() - self._began
         if so_far >= self._next and is_progress_wanted():
             self._next = so_far + NEXT_WORD

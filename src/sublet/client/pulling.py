@@ -1,4 +1,4 @@
-"""A site that fetches requests for leases: over HTTPS with a pinned key, by the same script as its nodes use."""
+"""A site that pulls requests for leases: over HTTPS with a pinned key, by the same script that its nodes use."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RUN = "run.sh"
 
 @dataclass(frozen=True)
 class PulledRequest:
-    """A request for a lease that nobody has taken yet."""
+    """A request for a lease that no site has taken yet."""
 
     key: str
     nodes: int
@@ -34,11 +34,11 @@ class PulledRequest:
 
     @property
     def fits_here(self) -> bool:
-        """Whether this machine alone can be the lease."""
+        """Whether this machine alone can provide the lease."""
         return self.nodes == 1 and self.cores <= (os.cpu_count() or 1)
 
     def fill(self, words: Sequence[str]) -> list[str]:
-        """The words of a command, with the amounts put in where `{nodes}` and the like stand."""
+        """Return a command with `{nodes}` and the other amounts filled in."""
         amounts = {
             "nodes": self.nodes,
             "cores": self.cores,
@@ -53,21 +53,21 @@ class PulledRequest:
 
 
 class Pulling:
-    """What an invitation lets a site do."""
+    """A site's connection to the service that invited it."""
 
     def __init__(self, invitation: str) -> None:
-        """Read the invitation in a file; BadInvitation if it is none."""
+        """Read an invitation from a file; raise BadInvitation if it is malformed."""
         self._text = _read(invitation)
         self._values = read_invitation(self._text)
         self.site = self._values["site"]
 
     def list_wanted(self) -> list[PulledRequest]:
-        """What nobody has taken yet, the oldest first."""
+        """Return the requests that no site has taken yet, oldest first."""
         lines = self._ask("wanted").decode().splitlines()
         return [PulledRequest(words[0], *map(int, words[1:6])) for words in map(str.split, lines) if len(words) >= 6]
 
     def start(self, request: PulledRequest, directory: str, words: Sequence[str] = ()) -> subprocess.Popen[bytes]:
-        """Take it and start it: here, or by a command, whose end is waited for and must be well."""
+        """Take a request and start its lease: here or, with `words`, by a command that has to succeed."""
         place = self._take(request, directory)
         script = [os.path.join(place, RUN), place]
         if not words:
@@ -81,7 +81,7 @@ class Pulling:
         return command
 
     def _take(self, wanted: PulledRequest, directory: str) -> str:
-        """Take it whole: a new directory that has all it needs to be run."""
+        """Take a request; return a new directory with everything that is needed to run it."""
         os.makedirs(directory, mode=0o700, exist_ok=True)
         why = find_danger_above(os.path.join(directory, "lease"))
         if why:
@@ -96,7 +96,7 @@ class Pulling:
         return place
 
     def _note_failure(self, request: PulledRequest, words: str) -> None:
-        """Tell that it could not be started."""
+        """Report that the lease could not be started."""
         self._ask("ended", request=request.key, code="127", words=f"pilot: 0 on {self.site}: {' '.join(words.split())}")
 
     def _ask(self, what: str, **fields: str) -> bytes:
@@ -118,7 +118,7 @@ class Pulling:
 
 
 def read_invitation(text: str) -> dict[str, str]:
-    """The values of an invitation; BadInvitation if one is missing."""
+    """Parse an invitation; raise BadInvitation if a value is missing."""
     values = {}
     for line in text.splitlines():
         name, mark, value = line.partition("=")
@@ -134,7 +134,7 @@ def read_invitation(text: str) -> dict[str, str]:
 
 
 def write_invitation(site: str, urls: Sequence[str], pin: str, token: str) -> str:
-    """An invitation as a file has it."""
+    """Return the text of an invitation file."""
     values = {"site": site, "urls": " ".join(urls), "pin": pin, "token": token}
     return "".join(f"{name}={quote(value)}\n" for name, value in values.items())
 

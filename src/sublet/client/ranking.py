@@ -1,4 +1,4 @@
-"""Which of the offers is taken, and why: the best in the order of `booking.model.ranking` that needs no login."""
+"""Which offer is chosen, and why: the best by the order of `booking.model.ranking`, preferably without a login."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from sublet.kernel.errors import BadRequest, LoginNeeded
 
 @dataclass(frozen=True)
 class Choice:
-    """The offer that is taken, and what speaks for it where there were others."""
+    """The chosen offer, and the reason for it if there were others."""
 
     offer: OfferView
     why: str = ""
 
 
 def rate_offer(view: OfferView) -> Rated:
-    """What of an offer is compared with others."""
+    """Return the facts of an offer by which offers are compared."""
     return Rated(
         platform=view.platform,
         start=view.start,
@@ -35,7 +35,7 @@ def rate_offer(view: OfferView) -> Rated:
 
 
 def preference(word: str) -> Preference:
-    """The preference of this name; BadRequest if there is none."""
+    """Validate the name of a preference; raise BadRequest if it is unknown."""
     if word not in PREFERENCES:
         known = ", ".join(PREFERENCES)
         raise BadRequest(detail=f"there is no preference {word!r}.", hint=f"Prefer one of: {known}.")
@@ -43,7 +43,7 @@ def preference(word: str) -> Preference:
 
 
 def sort_views(view: OfferSetView, prefer: str = "") -> OfferSetView:
-    """The answer with its offers sorted by what is preferred; as the service sorted them, if nothing is."""
+    """Return the answer with its offers sorted by a preference; without one, they stay as the service sorted them."""
     if not prefer:
         return view
     order = preference(prefer)
@@ -51,15 +51,15 @@ def sort_views(view: OfferSetView, prefer: str = "") -> OfferSetView:
 
 
 def choose(view: OfferSetView, prefer: str = "") -> Choice:
-    """The best of these offers; it may need a login."""
-    known = view.prefer if view.prefer in PREFERENCES else "soonest"  # of a newer service
+    """Return the best offer and the reason for it; it may need a login."""
+    known = view.prefer if view.prefer in PREFERENCES else "soonest"  # a newer service may have others
     order = preference(prefer or known)
     ranked = sort_offers(view.offers, rate_offer, order)
     return Choice(ranked[0], explain_choice(rate_offer(ranked[0]), [rate_offer(offer) for offer in ranked], order))
 
 
 def login_needed(offers: Sequence[OfferView]) -> LoginNeeded:
-    """The error for offers of which each needs a login."""
+    """Return the error for offers that all need a login."""
     names = list(dict.fromkeys(offer.platform for offer in offers))
     only = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
     return LoginNeeded(f"Only {only} could run it, and you are not signed in there.", platform=names[0])

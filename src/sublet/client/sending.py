@@ -1,4 +1,4 @@
-"""Files of this machine for a service on another: they go along by an upload, and the request names that instead."""
+"""Local files for a service on another machine: they are uploaded, and the request names the upload instead."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from sublet.client.uploading import LocalFile, Steps, UploadPlan, UploadTally, l
 from sublet.data.calls import uploads
 from sublet.data.model.uploads import SCHEME
 
-KEPT = timedelta(days=7)  # for which what went along is kept; asked for again, it isn't sent again
+KEPT = timedelta(days=7)  # how long such an upload is kept, so that another request needn't send it again
 
 
 def send_steps(document: Mapping[str, Any], tally: UploadTally) -> Steps[dict[str, Any]]:
-    """The calls that send what is here; the document that names it as an upload."""
+    """Upload a request's local files, and return the document that names the upload."""
     items = [item for item in _list_items(document) if _is_here(item)]
     if not items:
         return dict(document)
@@ -67,6 +67,6 @@ def _put_places(document: Mapping[str, Any], places: Mapping[str, str]) -> dict[
 
 
 def _digest(files: tuple[LocalFile, ...]) -> str:
-    """What stands for exactly these files as they are now: others, or later ones, are another upload."""
+    """Return a digest of these files in their present version; other files or versions are another upload."""
     facts = repr([(file.source, file.path, file.size, file.modified, file.is_executable) for file in files])
     return hashlib.sha256(facts.encode(errors="surrogateescape")).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""Reads what a service says while it sends results: lines of JSON, each a file that is there, or how far one is."""
+"""Parses the stream of a service that sends results: lines of JSON, each a finished file or a progress report."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from sublet.kernel.views import read
 
 
 class SentLines:
-    """The answer as far as it has come."""
+    """The stream's content so far."""
 
     def __init__(self) -> None:
-        """Nothing has come yet."""
+        """Start empty."""
         self.files: list[SentFileView] = []
-        self.doing: SendProgressView | None = None  # the last that was said of how far it is
+        self.doing: SendProgressView | None = None  # the latest progress report
         self._rest = b""
 
     def saw(self, piece: bytes) -> SentLines:
-        """More of the answer; DataNotSent if it says that a file could not be sent."""
+        """Parse the next piece of the stream; raise DataNotSent if it reports a failure."""
         *lines, self._rest = (self._rest + piece).split(b"\n")
         for line in lines:
             self._read(json.loads(line))

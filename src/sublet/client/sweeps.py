@@ -1,4 +1,4 @@
-"""A sweep: one command with different values, as the bag of tasks that it is sent as."""
+"""Sweeps: one command with different values, sent as a bag of tasks."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from sublet.client.values import plain_rows, plain_value
 from sublet.client.wishes import Word, refuse_misspelt
 from sublet.kernel.errors import BadRequest
 
-USUALLY_AT_MOST = 10_000  # tasks, unless somebody says that they mean it
+USUALLY_AT_MOST = 10_000  # tasks, unless the caller raises the limit
 LARGEST = 900_000  # bytes of values: a document has room for 1 MiB
 OF_THE_BAG = ("table", "lines", "zipped", "at_most", "retries", "parallel", "parts")
 NOTHING_VARIES = "Give --grid NAME=VALUES, --each-line FILE or --table FILE; in Python a grid, `lines` or a `table`."
-LINE = "line"  # the parameter that a line of a file is
+LINE = "line"  # the parameter for a line of a file
 
 
 def make_bag(
@@ -31,9 +31,9 @@ def make_bag(
     at_most: int = USUALLY_AT_MOST,
     **more: int | None,
 ) -> dict[str, Any]:
-    """The bag that runs these words with all combinations of the values; `zipped`: with the first of each, and so on.
+    """Return the bag that runs a command with all combinations of values or, if `zipped`, with the values in parallel.
 
-    The rows of a table, and the lines, are combined with the grid too. BadRequest says what is wrong with it.
+    Rows of a table, and lines, are combined with the grid, too. Raise BadRequest if the sweep is invalid.
     """
     template = shlex.split(words) if isinstance(words, str) else [str(plain_value(word)) for word in words]
     axes: dict[str, list[Any]] = {name: plain_value(list(values)) for name, values in (grid or {}).items()}
@@ -54,14 +54,14 @@ def make_bag(
 def sweep_document(
     words: str | Sequence[Word], grid: Mapping[str, Iterable[Any]] | None, wishes: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The request for a sweep; of the wishes some are the bag's, the others the session's."""
+    """Return the request for a sweep; some of the wishes are for the bag, the others for the session."""
     refuse_misspelt(wishes, OF_THE_BAG)
     rest = {name: value for name, value in wishes.items() if name not in OF_THE_BAG}
     return {**rest, "bag": make_bag(words, grid, **{name: wishes[name] for name in OF_THE_BAG if name in wishes})}
 
 
 def check(bag: Mapping[str, Any], at_most: int) -> None:
-    """Say what is wrong with a sweep before anything is asked."""
+    """Raise BadRequest if a sweep is invalid, before anything is sent."""
     if not bag["template"]:
         raise BadRequest(detail="there is no command to sweep", hint="Write it after --: python3 sim.py {a}")
     if "grid" not in bag and "table" not in bag:
@@ -80,12 +80,12 @@ def check(bag: Mapping[str, Any], at_most: int) -> None:
 
 
 def first_tasks(bag: Mapping[str, Any], number: int) -> list[Task]:
-    """The first few of its tasks."""
+    """Return the first tasks of a bag."""
     return [task for task, _ in zip(expand(bag), range(number), strict=False)]
 
 
 def read_values(text: str) -> tuple[str, list[Any]]:
-    """`a=0.1,0.5`, `b=1:10:3` (from, to, by; the end is included), or `c=["x", "y"]`: a name and its values."""
+    """Parse a name and its values: `a=0.1,0.5`, `b=1:10:3` (first, last, step), or `c=["x", "y"]`."""
     name, equals, values = text.partition("=")
     if not equals or not name or not values:
         raise BadRequest(detail=f"{text!r} is not a name and its values", hint="Write a=0.1,0.5 or b=1:10:3.")
@@ -95,12 +95,12 @@ def read_values(text: str) -> tuple[str, list[Any]]:
 
 
 def read_lines(file: str) -> list[str]:
-    """The lines of a file that aren't blank."""
+    """Return the lines of a file that aren't blank."""
     return [line for line in _text(file).splitlines() if line.strip()]
 
 
 def read_table(file: str) -> list[dict[str, str]]:
-    """The rows of a CSV file whose first line has the names."""
+    """Return the rows of a CSV file whose first line names the columns."""
     import csv  # only for those who have a table
 
     rows = [row for row in csv.reader(_text(file).splitlines()) if row]

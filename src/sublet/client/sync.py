@@ -1,4 +1,4 @@
-"""The client that waits for its answers."""
+"""The synchronous client."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 
 class Client:
-    """A service: one's own (which starts by itself), or the one at a URL."""
+    """A client of a service: the person's own, which is started on demand, or the one at a URL."""
 
     def __init__(
         self,
@@ -51,27 +51,27 @@ class Client:
         self.link = Link(find_address(url, token, socket))
 
     def __enter__(self) -> Client:
-        """For `with Client() as client:`."""
+        """Return the client, for `with Client() as client:`."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Let go of the service; what was accepted goes on."""
+        """Close the client; accepted sessions continue."""
         self.close()
 
     def __repr__(self) -> str:
-        """Short, for a person at a prompt."""
+        """Return a short description for interactive use."""
         return f"<Client of {self.link.address.text}>"
 
     def close(self) -> None:
-        """Let go of the service: each later call says that the client was closed."""
+        """Close the client; later calls raise ClientClosed."""
         self.link.close()
 
     def upload(self, *places: str | os.PathLike[str], name: str = "") -> UploadView:
-        """Send a folder or files to the service, where they are kept for a while; `address` of what comes back is data.
+        """Upload a folder or files to the service, which keeps them for a while; use the result's `address` as data.
 
-        Called again, only what is missing or has changed is sent, on from where it was broken off.
+        Another call sends only what is missing or has changed, and resumes interrupted files.
 
             client.run(run="ls in", data=[{"location": client.upload("forcing/").address, "path": "in"}])
         """
@@ -80,7 +80,7 @@ class Client:
         return drive(upload_steps(plan_upload(places, name), UploadTally()), self.do).upload
 
     def _prepare(self, document: Document | None, wishes: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The document; what it brings from here to a service elsewhere is sent before."""
+        """Return the request's document; files that it names here are uploaded first if the service is elsewhere."""
         asked = document_of(document, wishes, local=self.link.address.local)
         if self.link.address.local:
             return asked
@@ -99,10 +99,10 @@ class Client:
         key: str | None = None,
         **wishes: Unpack[Wishes],
     ) -> Offers:
-        """When and where can this run? A document, a file, YAML text, or the words of the short form.
+        """Ask when and where something can run, by a document, a file, YAML text, or the short form's parameters.
 
-        Earlier offers that were not accepted give way where they leave no room for these, unless `keep_offers`.
-        The same under the same `key`, a text of your own, is the same answer: see `run`.
+        Earlier offers of yours that weren't accepted are withdrawn if they take up the room, unless `keep_offers`. The
+        same request with the same `key`, a text of your own, gets the same answer: see `run`.
 
             offers = client.ask(run=["python", "sim.py"], cores=2, memory="4GiB", time="10m")
             session = offers[0].accept()
@@ -122,12 +122,14 @@ class Client:
         timeout: Timeout | None = None,
         **wishes: Unpack[Wishes],
     ) -> Session:
-        """Ask, accept the best offer (or the one that `choose` returns), and wait until the session is over.
+        """Ask, accept the best offer (or the one that `choose` returns), and wait until the session has ended.
 
-        NoOffers, with the reasons, if the answer is NO; CostsMoney if it has a price, and neither `max_cost` nor
-        `choose` was given; NotOverYet, which is a TimeoutError, after `timeout` seconds: the session goes on then.
-        Whatever happens, no offer that was not accepted stays held. How the program ended is in `exit_code` and `end`.
-        With a `key`, a text of your own, it is started once: run again, it is the session that it became then.
+        Raise NoOffers, with the reasons, if the answer is NO; CostsMoney if the offer has a price and neither
+        `max_cost` nor `choose` was given; NotOverYet, which is a TimeoutError, after `timeout` seconds, while the
+        session continues. In any case, offers that weren't accepted are released. How the program ended is in
+        `exit_code` and `end`.
+
+        A `key` of your own makes it idempotent: another call with the same key returns the same session.
 
             session = client.run(run=["python", "sim.py"], cores=2, time="10m")
             print(session.exit_code, session.result('out.csv').text())
@@ -151,33 +153,34 @@ class Client:
         key: str | None = None,
         **wishes: Unpack[SweepWishes],
     ) -> Offers:
-        """Run words with all combinations of the values: `{a}` in them stands for each value of `a`.
+        """Ask for offers to run a command with all combinations of values: `{a}` in it stands for each value of `a`.
 
-        Beside what `ask` takes: `table` (rows), `lines`, `zipped`, `retries`, `parallel`, `parts` and `at_most`.
+        In addition to the parameters of `ask`: `table` (rows), `lines`, `zipped`, `retries`, `parallel`, `parts` and
+        `at_most`.
         """
         return self.ask(sweep_document(words, grid, wishes), keep_offers=keep_offers, key=key)
 
     def offers(self, id: str) -> Offers:
-        """The offers that were made before, by the id of their set."""
+        """Return an earlier answer, by the id of its offer set."""
         view = self.do(offers.offerset(id))
         return Offers(self, view)
 
     def open_offers(self) -> list[Offers]:
-        """All offers that can still be accepted, by the answer that they came in, the newest first."""
+        """Return all answers whose offers can still be accepted, newest first."""
         page = self.do(offers.open_offers())
         return [Offers(self, view) for view in page.items]
 
     def reject_all(self) -> int:
-        """Decline all of them, and say how many those were."""
+        """Decline all open offers; return how many there were."""
         return (self.do(offers.reject_all())).offers
 
     def session(self, id: str) -> Session:
-        """One session, by its id or the beginning of it."""
+        """Return a session, by its id or a unique prefix of it."""
         return Session(self, self.do(sessions.session(id)))
 
     @show_words(Filters)
     def sessions(self, **filters: Unpack[Filters]) -> Iterator[Session]:
-        """Sessions, newest first: all, or those with this `phase`, `kind`, `platform`, `name`, `app`, or `active=True`.
+        """Yield sessions, newest first; `phase`, `kind`, `platform`, `name`, `app` and `active=True` filter them.
 
         Operators can name a `person`, or `person="everyone"`.
         """
@@ -186,68 +189,68 @@ class Client:
             yield from (Session(self, view) for view in pages.read_page(self.do(call)))
 
     def events(self, session: str = "", after: int = 0) -> Iterator[EventView]:
-        """What has happened so far, oldest first."""
+        """Yield the events so far, oldest first."""
         while page := self.do(events.events(session, after)).items:
             yield from page
             after = page[-1].id
 
     def annexes(self) -> list[Annex]:
-        """The caller's annexes."""
+        """Return the caller's annexes."""
         return [Annex(self, view) for view in (self.do(annexes.annexes())).items]
 
     def annex(self, name: str) -> Annex:
-        """One of them."""
+        """Return the annex of this name."""
         return Annex(self, self.do(annexes.annex(name)))
 
     def plan_annex(self, name: str, *, template: str = "", like: str = "", **details: Any) -> PlanView:
-        """The resource request that `create_annex` would send: each line, its source, and what it costs."""
+        """Return the resource request that `create_annex` would send: each line, its source, and what it costs."""
         return self.do(annexes.plan(lease_ask(name, template, like, details)))
 
     def create_annex(
         self, name: str, *, template: str = "", like: str = "", key: str | None = None, **details: Any
     ) -> Annex:
-        """Lease nodes under a name: `system="expanse", nodes=2, lifetime="4h"`; a login must be open."""
+        """Lease nodes under a name, as in `system="expanse", nodes=2, lifetime="4h"`; requires an open login."""
         self.do(annexes.create(lease_ask(name, template, like, details), key))
         return self.annex(name)
 
     def access(self) -> tuple[AccessView, ...]:
-        """What the caller may use of a gateway and why not, their limits, and what they have of it this month."""
+        """Return what the caller may use of a gateway, or why not, with their limits and this month's usage."""
         return self.do(access.access()).items
 
     def platforms(self) -> tuple[PlatformView, ...]:
-        """The platforms that the service asks."""
+        """Return the platforms that the service asks."""
         return self.do(platforms.platforms()).items
 
     def accounts(self) -> tuple[AccountView, ...]:
-        """The community accounts, and how many of their places are taken."""
+        """Return the community accounts, and how many of their places are taken."""
         return self.do(accounts.accounts()).items
 
     def usage(self, **asked: str) -> UsageReport:
-        """What was used: of a `platform` and a `person`, in a `quarter`, or from `since` to `until`."""
+        """Return a report of usage: by `platform` and `person`, in a `quarter`, or from `since` to `until`."""
         return self.do(usage.usage(**asked))
 
     def ask_code(self, address: str) -> None:
-        """Have a gateway send a code to an address, if its owner may sign in."""
+        """Have a gateway mail a sign-in code to an address, if its owner may sign in."""
         self.do(signing_in.ask(address))
 
     def sign_in(self, address: str, code: str, client: str = "") -> TokenView:
-        """Sign in to a gateway with that code; later calls show the token that comes of it."""
+        """Sign in to a gateway with a mailed code; later calls use the new token."""
         made = self.do(signing_in.sign_in(address, code, client))
         self.link.address = replace(self.link.address, token=made.token)
         return made
 
     def second(self, half: TokenView, code: str) -> TokenView:
-        """Sign in all the way with a code of one's second factor, where `sign_in` gave half a token."""
+        """Complete a sign-in with a code of the second factor, if `sign_in` returned only a partial token."""
         made = self.do(factors.second(half.token, code))
         self.link.address = replace(self.link.address, token=made.token)
         return made
 
     def sign_out(self) -> None:
-        """Make the token worthless that this client shows."""
+        """Revoke the token that this client uses."""
         self.do(signing_in.sign_out())
 
     def people(self, role: str = "") -> Iterator[PersonView]:
-        """A gateway's people, for its operators; `do` with `sublet.people.calls.profiles` changes them."""
+        """Yield a gateway's people, for operators; to change them, use `do` with `sublet.people.calls.profiles`."""
         after: str | None = ""
         while after is not None:
             page = self.do(profiles.people(role, after=after))
@@ -255,17 +258,17 @@ class Client:
             after = page.next
 
     def whoami(self) -> WhoView:
-        """Who the service takes the caller for."""
+        """Return the identity of the caller, as the service sees it."""
         return self.do(people.whoami())
 
     def health(self) -> HealthView:
-        """That the service is there, and what it serves."""
+        """Return the health of the service, and what it serves."""
         return self.do(health.health())
 
     def do(self, call: Call[T]) -> T:
-        """Any call of `sublet.client.calls`."""
+        """Make any call, such as those of `sublet.people.calls`."""
         return self.link.do(call)
 
     def stream(self, call: Call[Any]) -> Iterator[bytes]:
-        """Any call, with the body of its answer as it comes."""
+        """Make any call, and yield the body of its answer as it arrives."""
         return self.link.stream(call)

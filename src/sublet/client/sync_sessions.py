@@ -1,4 +1,4 @@
-"""An offer, the answer that it came in, and a session, for programs that wait."""
+"""Offers, offer sets and sessions for the synchronous client."""
 
 from __future__ import annotations
 
@@ -28,66 +28,66 @@ if TYPE_CHECKING:
 
 
 class Offer(OfferFacts):
-    """One answer to a request."""
+    """One offer of an answer."""
 
     def __init__(self, client: Client, view: OfferView) -> None:
-        """Made by `Client.ask`."""
+        """Wrap a view of the offer; use `Client.ask` instead."""
         super().__init__(view)
         self._client = client
 
     def accept(self, *, key: str | None = None) -> Session:
-        """Take it; its siblings are given back. Accepting twice is once; under a `key` no other offer is accepted."""
+        """Accept the offer, which declines the set's others; repeating is safe, and a `key` is for one offer only."""
         return Session(self._client, self._client.do(sessions.accept(self.id, key)))
 
     def reject(self) -> None:
-        """Decline it."""
+        """Decline the offer."""
         self._client.do(sessions.reject(self.id))
 
 
 class Offers(OfferList[Offer]):
-    """The answer to a request; after `with client.ask(…) as offers:` nothing stays held that was not accepted."""
+    """The answer to a request; leaving `with client.ask(…) as offers:` releases the offers that weren't accepted."""
 
     def __init__(self, client: Client, view: OfferSetView) -> None:
-        """Made by `Client.ask`."""
+        """Wrap a view of the answer; use `Client.ask` instead."""
         super().__init__(view, [Offer(client, offer) for offer in view.offers])
         self._client = client
 
     def reject(self) -> int:
-        """Decline all that were not accepted, and say how many those were."""
+        """Decline all offers that weren't accepted; return how many there were."""
         return self._client.do(offers.reject_set(self.view.id)).offers
 
     def __enter__(self) -> Offers:
-        """For `with`."""
+        """Return the offers, for `with`."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Give back what is still held."""
+        """Release the offers that weren't accepted."""
         if self.view.offers:
             self.reject()
 
 
 class Session(SessionFacts):
-    """An accepted offer, and what becomes of it."""
+    """A session: an accepted offer, from its start to its results."""
 
     def __init__(self, client: Client, view: SessionView) -> None:
-        """Made by `Offer.accept` and `Client.session`."""
+        """Wrap a view of the session; use `Offer.accept` or `Client.session` instead."""
         super().__init__(view)
         self._client = client
 
     def refresh(self) -> Session:
-        """Look again."""
+        """Update the session from the service."""
         self.view = self._client.do(sessions.session(self.id))
         return self
 
     def wait(self, timeout: Timeout | None = None) -> Session:
-        """Until it is over; NotOverYet after `timeout` seconds."""
+        """Wait until the session has ended; raise NotOverYet after `timeout` seconds."""
         self.view = carry_out(self._client.link, until_over(self.id, timeout))
         return self
 
     def logs(self, *, stream: str = "stdout", follow: bool = False, offset: int = 0) -> Iterator[str]:
-        """What it printed, as text in pieces; with `follow`, also what it is going to print, until it is over."""
+        """Yield the session's output as text; with `follow`, continue until it has ended."""
         following = Following(self.id, stream, offset)
         decoder = Decoder("replace")
         link = self._client.link
@@ -96,11 +96,11 @@ class Session(SessionFacts):
         yield from filter(None, [decoder.decode(b"", final=True)])
 
     def results(self) -> tuple[ResultFileView, ...]:
-        """The files that it left."""
+        """Return the list of result files."""
         return self._client.do(results.results(self.id)).items
 
     def table(self) -> list[dict[str, Any]]:
-        """Of a sweep or a bag: a row for each task that was run, with its parameters and what came of it."""
+        """Return a row for each finished task of a sweep or bag, with its parameters and its result."""
         record, printed = (self._file(name) for name in (RECORD, PRINTED))
         return join_table(record.splitlines(), lambda offset, length: printed[offset : offset + length])
 
@@ -109,18 +109,18 @@ class Session(SessionFacts):
         return bytes(self.result(path)) if is_there else b""
 
     def result(self, path: Place) -> Result:
-        """One of those files, whole."""
+        """Return the content of a result file."""
         return Result(self._client.do(results.result(self.id, path)))
 
     def archive(self, to: str | os.PathLike[str]) -> None:
-        """All of those files, as one tar.gz, written to a file here."""
+        """Download all result files as one tar.gz, to a local file."""
         with open(to, "wb") as file:
             file.writelines(self._client.stream(results.archive(self.id)))
 
     def send(self, to: str, path: str = "*") -> tuple[SentFileView, ...]:
-        """Send some of those files, or all, from where they are to storage of your own; what is there stays as it is.
+        """Send result files that match a pattern, or all, to your own storage; files sent before aren't sent again.
 
-        session.send("s3://bucket/run1/", "out/*.nc")
+            session.send("s3://bucket/run1/", "out/*.nc")
         """
         lines = SentLines()
         for piece in self._client.stream(results.send(self.id, to, path)):
@@ -128,29 +128,29 @@ class Session(SessionFacts):
         return tuple(lines.files)
 
     def fetched(self) -> None:
-        """Say that its files are here now: where it ran as a guest, nothing of it needs to stay.
+        """Confirm that the results were downloaded, so that a platform where Sublet is a guest can remove them.
 
-        session.archive("results.tar.gz")
-        session.fetched()
+            session.archive("results.tar.gz")
+            session.fetched()
         """
         self._client.do(results.fetched(self.id))
 
     def accept(self, *, key: str | None = None) -> Session:
-        """Take it, while it is an offer still."""
+        """Accept the session while it is still an offer."""
         self.view = self._client.do(sessions.accept(self.id, key))
         return self
 
     def cancel(self, reason: str = "") -> Session:
-        """Stop it, whatever it is doing; its owner sees the reason."""
+        """Cancel the session in any phase; its owner sees the reason."""
         self.view = self._client.do(sessions.cancel(self.id, reason))
         return self
 
     def pause(self) -> str:
-        """Let it stand still, and say how: held in its queue, or stopped where it runs. Its time limit runs on."""
+        """Pause the session; return how: held in its queue, or stopped where it runs. Its time limit isn't extended."""
         return self._pause(moves.pause(self.id))
 
     def resume(self) -> str:
-        """Let it go on, and say how."""
+        """Resume the session; return how."""
         return self._pause(moves.resume(self.id))
 
     def _pause(self, call: Call[PauseView]) -> str:
@@ -159,24 +159,24 @@ class Session(SessionFacts):
         return answer.how
 
     def extend(self, by: str | timedelta = "", *, until: datetime | None = None) -> Session:
-        """Move its end: by `30m`, or until an instant."""
+        """Extend the session: by a duration such as `30m`, or until an instant."""
         self.view = self._client.do(sessions.extend(self.id, by, until))
         return self
 
     @show_words(Changes)
     def again(self, *, key: str | None = None, **changes: Unpack[Changes]) -> Offers:
-        """The same once more: `cores=8`, `time="2h"`, `set={"a": 2}`; the notes of the answer say what is changed."""
+        """Ask for the same again, with changes such as `cores=8` or `set={"a": 2}`, which the answer's notes list."""
         view = self._client.do(moves.again(self.id, changes, key=key))
         return Offers(self._client, view)
 
     def explain(self) -> Explanation:
-        """Why it is where it is."""
+        """Return why the session is in its present state."""
         return self._client.do(moves.explain(self.id))
 
     def token(self) -> str:
-        """A token that is for this session only: to look, follow, fetch, cancel, pause and resume."""
+        """Return a token for this session only: to view, follow, fetch, cancel, pause and resume it."""
         return self._client.do(people.session_token(self.id)).token
 
     def delete(self) -> None:
-        """Remove it, with its files, once it is over."""
+        """Delete the session and its files, after it has ended."""
         self._client.do(sessions.delete(self.id))

@@ -1,4 +1,4 @@
-"""What became of each task of a sweep: its parameters beside its results."""
+"""The results of a sweep's tasks beside their parameters."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 RECORD, PRINTED = "tasks.jsonl", "tasks.out"
-TAIL = 1 << 16  # bytes of what a task printed that are looked at
-Read = Callable[[int, int], bytes]  # an offset and a length of what all tasks printed
+TAIL = 1 << 16  # bytes that are read from the end of a task's output
+Read = Callable[[int, int], bytes]  # reads from all tasks' output, by offset and length
 
 
 def join_table(record: Iterable[bytes], read: Read) -> list[dict[str, Any]]:
-    """A row for each task that was run, in order: `task`, its parameters, `exit_code`, `seconds`, and what it says.
+    """Return a row for each finished task: `task`, its parameters, `exit_code`, `seconds`, and its result.
 
-    A task says the fields of the JSON object on the last line that it printed, else that line, as `output`.
+    A task's result is the JSON object on the last line of its output, or else that line, as `output`.
     """
     last: dict[int, dict[str, Any]] = {}
     for raw in record:
@@ -25,7 +25,7 @@ def join_table(record: Iterable[bytes], read: Read) -> list[dict[str, Any]]:
 
 
 def columns_of(rows: Iterable[dict[str, Any]]) -> list[str]:
-    """The names of all columns, in the order in which they first come."""
+    """Return the names of all columns, in the order in which they first occur."""
     return list(dict.fromkeys(name for row in rows for name in row))
 
 
@@ -33,7 +33,7 @@ def _parse(raw: bytes) -> dict[str, Any] | None:
     try:
         line = json.loads(raw)
     except ValueError:
-        return None  # cut short by a crash
+        return None  # truncated by a crash
     return line if isinstance(line, dict) and "task" in line and "code" in line else None
 
 
@@ -64,7 +64,7 @@ def _read_row(line: dict[str, Any], read: Read) -> dict[str, Any]:
 
 
 def _number(value: Any) -> Any:
-    """A parameter that was typed as a number, as one."""
+    """Return a parameter that was written as a number as a number, and any other unchanged."""
     if not isinstance(value, str):
         return value
     try:

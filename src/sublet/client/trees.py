@@ -1,4 +1,4 @@
-"""The files of a directory, as an app's."""
+"""The files of a local directory, as those of an app."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LEFT_OUT = frozenset({".git", ".hg", ".svn", "__pycache__", ".ipynb_checkpoints"
 
 
 def files_in(directory: str) -> list[TreeFile]:
-    """All files and links below a directory, without what version control and Python keep there for themselves."""
+    """Return all files and links in a directory, without the directories of version control and Python's caches."""
     if not os.path.isdir(directory):
         raise BadTree(why=f"{directory} is not a directory")
     files: list[TreeFile] = []

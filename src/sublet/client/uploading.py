@@ -1,4 +1,4 @@
-"""Sends folders and files to a service, in pieces: what is there already isn't sent again."""
+"""Uploads folders and files in pieces, without those that the service has already."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from sublet.kernel.folders import LinkLeadsOut, walk
 from sublet.kernel.ignore import CLUTTER, SECRETS, Ignore
 
 T = TypeVar("T")
-PIECE = 8 << 20  # bytes that are sent at once
-PAUSES = (0.5, 1, 2, 4, 8, 16)  # seconds before each further try
-SAME = 0.001  # seconds by which times of the same file may differ
+PIECE = 8 << 20  # bytes per request
+PAUSES = (0.5, 1, 2, 4, 8, 16)  # seconds before each retry
+SAME = 0.001  # seconds by which the times of an unchanged file may differ
 
 
 @dataclass(frozen=True, slots=True)
 class LocalFile:
-    """A file that is to be sent."""
+    """A file to upload."""
 
     source: str
-    path: str  # in the upload
+    path: str  # its path in the upload
     size: int
     modified: float
     is_executable: bool
@@ -39,39 +39,39 @@ class LocalFile:
 
 @dataclass(frozen=True, slots=True)
 class UploadPlan:
-    """What is to be sent, and under which name."""
+    """The files to upload, and the upload's name."""
 
     name: str
     files: tuple[LocalFile, ...]
 
     @property
     def size(self) -> int:
-        """Bytes in all."""
+        """The total size in bytes."""
         return sum(file.size for file in self.files)
 
 
 @dataclass
 class UploadTally:
-    """How far it is; whoever shows it is called after each piece."""
+    """The progress of an upload; `show` is called after each piece."""
 
     total: int = 0
     done: int = 0
-    sent: int = 0  # bytes that had to be sent
-    skipped: int = 0  # files that were there already
+    sent: int = 0  # bytes that were sent
+    skipped: int = 0  # files that the service had already
     show: Callable[[UploadTally], None] = field(default=lambda _: None)
 
     def add(self, size: int, *, sent: bool = True) -> None:
-        """So much more is there."""
+        """Record further bytes that the service has."""
         self.done += size
         self.sent += size if sent else 0
         self.show(self)
 
 
-Steps = Generator[Call[Any] | timedelta, Any, T]  # calls to be made, and pauses; sent back is the answer
+Steps = Generator[Call[Any] | timedelta, Any, T]  # yields calls and pauses, receives the answers
 
 
 def plan_upload(places: Sequence[str | os.PathLike[str]], name: str = "", ignore: Sequence[str] = ()) -> UploadPlan:
-    """What of these folders and files is sent; BadRequest if one isn't there, or can't be sent."""
+    """Return which files of these folders to upload; raise BadRequest if one doesn't exist or can't be sent."""
     paths = [os.fspath(place) for place in places]
     if len(paths) > 1 and not name:
         raise BadRequest(detail="several places are one upload", hint="Say what to call it: --name NAME.")
@@ -103,7 +103,7 @@ def _last_name(path: str) -> str:
 
 
 def list_files(place: str, ignore: Sequence[str] = (), prefix: str = "") -> Iterator[LocalFile]:
-    """What of a folder, or the file itself, is sent; BadRequest if it isn't there, or can't be sent."""
+    """Yield the files of a folder to upload, or the file itself; raise BadRequest if one can't be sent."""
     path = os.path.expanduser(place)
     if os.path.isfile(path):
         yield _measure(path, f"{prefix}{os.path.basename(os.path.realpath(path))}".removeprefix("./"))
@@ -130,7 +130,7 @@ def _measure(source: str, path: str) -> LocalFile:
 
 
 def upload_steps(plan: UploadPlan, tally: UploadTally) -> Steps[UploadShown]:
-    """The calls that send what is missing; the upload as it is then."""
+    """Upload the files that are missing or have changed; return the finished upload."""
     try:
         there: UploadShown | None = yield uploads.upload(plan.name)
     except NotFound:
@@ -150,7 +150,7 @@ def upload_steps(plan: UploadPlan, tally: UploadTally) -> Steps[UploadShown]:
 
 
 def _is_same(there: UploadFileView, file: LocalFile) -> bool:
-    """Whether what is there, or a part of it, came from this very version of the file."""
+    """Whether the service's file, or a part of it, is of the same version as the local one."""
     if there.size != file.size or there.modified is None:
         return False
     return abs(there.modified.timestamp() - file.modified) < SAME
@@ -184,7 +184,7 @@ def _send_file(name: str, file: LocalFile, before: UploadFileView | None, tally:
 
 
 def _insist(call: Call[T], error: Exception | None = None) -> Steps[T]:
-    """Make a call that may be made again, until the service is there."""
+    """Make an idempotent call, retrying while the service is unreachable."""
     for pause in PAUSES:
         try:
             answer: T = yield call
@@ -206,11 +206,11 @@ def _read_piece(reader: Any, file: LocalFile, offset: int) -> bytes:
 
 
 class _StepWalk(Generic[T]):
-    """Steps on their way: each call gets its answer, or the error that came of it, and says what is next."""
+    """Runs steps one at a time: receives each call's answer or error, and provides the next step."""
 
     def __init__(self, steps: Steps[T]) -> None:
         self._steps = steps
-        self.step: Call[Any] | timedelta | None = None  # None: it is over
+        self.step: Call[Any] | timedelta | None = None  # None: finished
         self.result: T
         self._go(lambda: next(steps))
 
@@ -228,7 +228,7 @@ class _StepWalk(Generic[T]):
 
 
 def drive(steps: Steps[T], do: Callable[[Call[Any]], Any]) -> T:
-    """Make the calls one after another, and pause where that is asked for."""
+    """Carry out the steps synchronously, and return their result."""
     walk = _StepWalk(steps)
     while (step := walk.step) is not None:
         try:
@@ -237,7 +237,7 @@ def drive(steps: Steps[T], do: Callable[[Call[Any]], Any]) -> T:
                 sleep(step.total_seconds())
             else:
                 answer = do(step)
-        except Exception as error:  # it is the steps' to know what is next
+        except Exception as error:  # the steps decide how to continue
             walk.fail(error)
         else:
             walk.answer(answer)
@@ -245,7 +245,7 @@ def drive(steps: Steps[T], do: Callable[[Call[Any]], Any]) -> T:
 
 
 async def drive_async(steps: Steps[T], do: Callable[[Call[Any]], Awaitable[Any]]) -> T:
-    """The same, for a client that does not wait."""
+    """Carry out the steps asynchronously, and return their result."""
     walk = _StepWalk(steps)
     while (step := walk.step) is not None:
         try:
@@ -254,7 +254,7 @@ async def drive_async(steps: Steps[T], do: Callable[[Call[Any]], Awaitable[Any]]
                 await asyncio.sleep(step.total_seconds())
             else:
                 answer = await do(step)
-        except Exception as error:  # it is the steps' to know what is next
+        except Exception as error:  # the steps decide how to continue
             walk.fail(error)
         else:
             walk.answer(answer)

@@ -1,4 +1,4 @@
-"""`User`: someone who signs in to a gateway by mail and code, and is recreated from a file later."""
+"""`User`: a person who signs in to a gateway by a mailed code, and is restored from a file later."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AskCode = Callable[[str], str]
 
 
 def by_prompt(address: str) -> str:
-    """Ask the person who sits there."""
+    """Prompt for the code on the terminal."""
     question = f"The code that was sent to {address}"
     try:
         return input(f"{question}: ")
@@ -29,7 +29,7 @@ def by_prompt(address: str) -> str:
 
 
 class User:
-    """A person of a gateway; what they run are `Job`s."""
+    """A person of a gateway, who runs `Job`s."""
 
     def __init__(
         self,
@@ -40,9 +40,9 @@ class User:
         file: str | os.PathLike[str] | None = None,
         code: AskCode = by_prompt,
     ) -> None:
-        """Signed in by the token that is given, else by one that was kept, else by a code that comes by mail.
+        """Sign in with the given token, or else a stored one, or else a code that is sent by mail.
 
-        `file` is where the token is kept, as JSON that nobody else can read; without it, below SUBLET_HOME.
+        `file` is where the token is stored, as private JSON; by default below SUBLET_HOME.
         """
         url = (url or os.environ.get("SUBLET_URL") or "").rstrip("/")
         if not url:
@@ -55,16 +55,16 @@ class User:
 
     @property
     def email(self) -> str:
-        """By which address."""
+        """The person's e-mail address."""
         return self._kept_now.email
 
     @property
     def token(self) -> str:
-        """The token itself: keep it secret."""
+        """The token, which has to be kept secret."""
         return self._kept_now.token
 
     def _find_token(self, email: str) -> kept.KeptToken | None:
-        """What was kept for this gateway and this person, if it is still good."""
+        """Return the stored token for this gateway and person, if it is still valid."""
         token = kept.read(self.file)
         if token is None or token.url != self.url or (email and token.email != email.strip().lower()):
             return None
@@ -85,23 +85,23 @@ class User:
         return token
 
     def whoami(self) -> WhoView:
-        """Who the gateway takes them for."""
+        """Return the person's identity, as the gateway sees it."""
         return self.client.whoami()
 
     def job(self, maintainer: str | None = None, hpc: str | None = None, **fields: Any) -> Job:
-        """A new job, not yet submitted; `fields` are those of `Job.set`."""
+        """Return a new job that isn't submitted yet; `fields` are those of `Job.set`."""
         made = Job(hpc=hpc, maintainer=maintainer, user=self)
         return made.set(**fields) if fields else made
 
     def jobs(self, **filters: Any) -> Iterator[Session]:
-        """What they ran, newest first."""
+        """Yield the person's sessions, newest first."""
         return self.client.sessions(**filters)
 
     def logout(self) -> None:
-        """Make the token worthless, and keep it no longer."""
+        """Revoke the token, and delete the stored one."""
         self.client.do(signing_in.sign_out())
         kept.forget(self.file)
 
     def __repr__(self) -> str:
-        """Short, and without the token."""
+        """Return a short description, without the token."""
         return f"<user {self.email} of {self.url}>"

@@ -1,4 +1,4 @@
-"""Python's own values in a request: paths, dates, arrays and data frames, as the plain values that documents hold."""
+"""Converts Python values in a request, such as paths, dates, arrays and data frames, to plain values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def plain_document(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The same request with plain values; a program that is given as a path stays a path, also without a slash."""
+    """Return the request with plain values; a program given as a path gets a slash, so that it stays a path."""
     plain = {name: plain_value(value) for name, value in document.items()}
     run = document.get("run")
     if isinstance(run, os.PathLike):
@@ -20,7 +20,7 @@ def plain_document(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def plain_value(value: Any) -> Any:
-    """Text for paths and dates, lists for tuples, ranges and arrays; datetimes and durations stay what they are."""
+    """Return text for paths and dates, and lists for tuples, ranges and arrays; datetimes and durations are kept."""
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if isinstance(value, Mapping):
@@ -34,7 +34,7 @@ def plain_value(value: Any) -> Any:
 
 
 def plain_rows(table: Any) -> list[dict[str, Any]]:
-    """The rows of a table: mappings, or a data frame of pandas or Polars."""
+    """Return the rows of a table: mappings, or a data frame of pandas or Polars."""
     for method, arguments in (("to_dicts", ()), ("to_dict", ("records",))):
         if callable(convert := getattr(table, method, None)):
             table = convert(*arguments)

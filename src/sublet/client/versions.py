@@ -1,4 +1,4 @@
-"""Whether one's own service is of another version than this code; told once for each start of the service."""
+"""Notes if the person's own service has another version than this command, once for each start of the service."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ RESTART = "sublet down, then sublet up"
 
 
 def compare(theirs: str) -> str:
-    """What to say of a service of this version; empty if it is the same. Services before 0.2 don't tell theirs."""
+    """Return a note about a service of another version; empty if it is the same. Older services don't report theirs."""
     if theirs == VERSION:
         return ""
     return f"this command is sublet {VERSION}, and your service still runs {theirs or 'an older version'}"
 
 
 def tell_difference(home: Home, headers: Mapping[str, str], note: Callable[[str], None]) -> None:
-    """Say once that the service should be started anew, if it is of another version."""
+    """Note once that the service should be restarted, if it has another version."""
     difference = compare(headers.get(HEADER, ""))
     if difference and _is_news(home, difference):
         note(f"note: {difference}; restart it: {RESTART}")
 
 
 def _is_news(home: Home, difference: str) -> bool:
-    """Whether nobody was told so since the service started; remembered in a file, if that can be written."""
+    """Whether the note wasn't given since the service started; this is recorded in a file, if possible."""
     file = os.path.join(home.run, "version-told")
     try:
         socket = os.stat(home.socket)

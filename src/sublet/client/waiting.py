@@ -1,4 +1,4 @@
-"""Carries out what takes several calls, by a link that waits."""
+"""Carries out operations of several calls, for the synchronous client."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ T = TypeVar("T")
 
 
 def carry_out(link: Link, steps: Steps[T]) -> T:
-    """Do one step after the other, and return what they lead to."""
+    """Carry out the steps one after another, and return their result."""
     return _do_steps(link, retry_reads(steps))
 
 
 def patiently(link: Link, call: Call[T]) -> T:
-    """Do what only looks, also where the service is away for a moment."""
+    """Make a read-only call, retrying while the service is away temporarily."""
     return _do_steps(link, retry(call))
 
 
@@ -47,7 +47,7 @@ def _do_step(link: Link, step: Call[Any] | Pause) -> Any:
 
 
 def follow(link: Link, following: Following) -> Iterator[bytes]:
-    """What a session prints, in pieces, until there can't be more."""
+    """Yield a session's output in pieces, until it is complete."""
     while not following.over:
         try:
             for piece in link.stream(following.call):
@@ -58,6 +58,6 @@ def follow(link: Link, following: Following) -> Iterator[bytes]:
 
 
 def so_far(link: Link, following: Following) -> Iterator[bytes]:
-    """What a session has printed by now: one answer after the other, because an answer has a limit."""
+    """Yield a session's output so far, in several calls, since each answer has a limited size."""
     while piece := following.saw(link.do(following.rest).body):
         yield piece

@@ -1,4 +1,4 @@
-"""The words of the short form as keyword parameters, so that editors complete them and type checkers know them."""
+"""The short form's fields as keyword parameters, so that editors complete them and type checkers know them."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Any, TypedDict, TypeVar
 from sublet.kernel.errors import BadRequest
 
 F = TypeVar("F", bound=Callable[..., Any])
-OF_THE_CALL = ("choose", "wait", "timeout", "keep_offers", "key")  # parameters of `ask` and `run` beside the request's
-Count = int | str  # 4, or "4-16" for at least and at most
+OF_THE_CALL = ("choose", "wait", "timeout", "keep_offers", "key")  # parameters of `ask` and `run` themselves
+Count = int | str  # 4, or "4-16" for a range
 Place = str | os.PathLike[str]
-Start = str | date  # a day, or with a datetime an instant
-Word = Place | float  # of a command
+Start = str | date  # a date, or a datetime for an instant
+Word = Place | float  # a word of a command
 
 
 class Wishes(TypedDict, total=False):
-    """What a request can say; docs/reference/request.md has each of them."""
+    """The fields of a request; docs/reference/request.md describes them."""
 
     # one thing to run
     run: Place | Sequence[Word]
@@ -28,24 +28,24 @@ class Wishes(TypedDict, total=False):
     notebook: Place
     compose: str | Mapping[str, Any]
     bag: Sequence[Any] | Mapping[str, Any]
-    steps: Sequence[Any] | Mapping[str, Any]  # several commands in one session, one after another or together
-    interactive: str | bool  # lab, shell, desktop, code, rstudio, or another of the operator's
-    web: int | str | bool  # beside `run`: the port on which it listens, or "auto"
-    idle: str | timedelta  # of what is opened: it ends when nobody has had it open for so long
+    steps: Sequence[Any] | Mapping[str, Any]  # several commands in one session, in sequence or in parallel
+    interactive: str | bool  # lab, shell, desktop, code, rstudio, or a recipe of the operator's
+    web: int | str | bool  # in addition to `run`: the port that it listens on, or "auto"
+    idle: str | timedelta  # end an interactive session that nobody has had open for this long
     app: str
-    # what it is given
+    # its inputs
     env: Mapping[str, Word]
     parameters: Mapping[str, Any]
     requirements: Sequence[str]
     entrypoint: str | Sequence[str]
     version: int | str
     tasks: Any
-    each_node: bool  # of a command or a container on several nodes: started once on each
+    each_node: bool  # start a command or container once on each of its nodes
     data: Place | Mapping[str, Any] | Sequence[Place | Mapping[str, Any]]
     storage: str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]]
     volumes: Sequence[Mapping[str, Any]]
     workdir: Place | Mapping[str, Any]
-    stay: bool  # bring nothing that the command names
+    stay: bool  # don't send the files that the command names
     # how much, for how long, and when
     cores: Count
     memory: str
@@ -78,7 +78,7 @@ class Wishes(TypedDict, total=False):
 
 
 class SweepWishes(Wishes, total=False):
-    """What a sweep can say beside that."""
+    """The additional fields of a sweep."""
 
     table: Any  # rows: mappings, or a data frame
     lines: Iterable[str]
@@ -90,7 +90,7 @@ class SweepWishes(Wishes, total=False):
 
 
 class Changes(TypedDict, total=False):
-    """What `again` can change."""
+    """The fields that `again` can change."""
 
     cores: Count
     memory: str
@@ -103,13 +103,13 @@ class Changes(TypedDict, total=False):
     queue: str
     project: str
     name: str
-    set: Mapping[str, Any]  # parameters, as they are
-    words: Mapping[str, str]  # parameters as text, typed as what they replace
-    scheduler: Mapping[str, Any]  # constraint, nice, …: as a request has them
+    set: Mapping[str, Any]  # parameters
+    words: Mapping[str, str]  # parameters as text, converted to the type that they replace
+    scheduler: Mapping[str, Any]  # constraint, nice, …: as in a request
 
 
 class Filters(TypedDict, total=False):
-    """Which sessions are listed."""
+    """Which sessions to list."""
 
     phase: str | Sequence[str]
     kind: str
@@ -119,13 +119,13 @@ class Filters(TypedDict, total=False):
     person: str  # for operators: an address, or `everyone`
     app: str  # NAME, or NAME@NUMBER
     annex: str
-    since: str | datetime  # asked for then, or later
-    until: str | datetime  # asked for before then
+    since: str | datetime  # requested at or after this time
+    until: str | datetime  # requested before this time
     limit: int
 
 
 def refuse_misspelt(wishes: Mapping[str, Any], more: Iterable[str] = OF_THE_CALL) -> None:
-    """Name the parameter that was meant, where it is one of the call itself; the service knows the request's fields."""
+    """Raise BadRequest for a misspelt parameter of the call itself; the service checks the request's fields."""
     own, known = set(more), set(Wishes.__annotations__)
     for name in wishes:
         if name in own or name in known:
@@ -137,7 +137,7 @@ def refuse_misspelt(wishes: Mapping[str, Any], more: Iterable[str] = OF_THE_CALL
 
 
 def show_words(words: type) -> Callable[[F], F]:
-    """Let `help` and interactive prompts see the keyword parameters of a method by their names."""
+    """Return a decorator that shows a method's keyword parameters by name in `help` and at prompts."""
 
     def shown(method: F) -> F:
         signature = inspect.signature(method)
