@@ -15,31 +15,31 @@ from sublet.booking.model.shape import Amounts
 from sublet.platforms.batch.quoting import function, variable, word
 from sublet.platforms.told import tell_amounts, tell_places
 
-_PLAIN = re.compile(r"[A-Za-z0-9._/-]+")  # a path that a shell reads as it stands
+_PLAIN = re.compile(r"[A-Za-z0-9._/-]+")  # a path that needs no quoting in a shell
 _WORD = re.compile(rb"[A-Za-z0-9._-]+\n")  # a file of one word
 JOB = "job.sh"
-EACH = "each.sh"  # in the session's directory: starts its program on each of several nodes
-PLACES = {"{user}": '"$USER"', "{job}": '"$job_id"'}  # what a setting's path may name
+EACH = "each.sh"  # in the session's directory: starts the program on each of several nodes
+PLACES = {"{user}": '"$USER"', "{job}": '"$job_id"'}  # placeholders in a setting's path
 
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """What a scheduler is told of one job."""
+    """What a scheduler is told about one job."""
 
-    words: tuple[str, ...]  # for its command that submits
+    words: tuple[str, ...]  # arguments of its submit command
     amounts: Amounts  # with the session's own time
-    limit: timedelta  # the scheduler's limit for it
-    files: Mapping[str, bytes] = field(default_factory=dict)  # more of them for the session's directory: header lines
+    limit: timedelta  # the scheduler's time limit
+    files: Mapping[str, bytes] = field(default_factory=dict)  # more files for the session's directory: headers
 
     @property
     def seconds(self) -> int:
-        """Its own time in whole seconds."""
+        """The session's own time in whole seconds."""
         return max(1, round(self.amounts.time.total_seconds()))
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What every job on a system has around it, as the platform's settings say."""
+    """The environment of every job on a system, by the platform's settings."""
 
     grace: timedelta  # between SIGTERM and SIGKILL
     path: Sequence[str] = ()
@@ -48,7 +48,10 @@ class Surroundings:
 
 
 def program(job: Job, key: str, submission: Submission, around: Surroundings) -> str:
-    """What `job.sh` reads: assignments and functions of the shell. Raises ValueError for what no shell can hold."""
+    """Write the shell assignments and functions that `job.sh` reads.
+
+    Raise ValueError for values that no shell can hold.
+    """
     seconds, first = submission.seconds, job.program.argv[0]
     values: dict[str, object] = {
         "session": key,
@@ -90,13 +93,13 @@ def program(job: Job, key: str, submission: Submission, around: Surroundings) ->
 
 
 def _start(job: Job) -> str:
-    """The line that becomes the program; on each of several nodes, what starts it there."""
+    """Return the line that executes the program, directly or on each of several nodes."""
     words = " ".join(map(word, job.program.argv))
     return f'exec sh "$dir/{EACH}" {words}' if is_for_each_node(job) else f"exec {words}"
 
 
 def is_for_each_node(job: Job) -> bool:
-    """Whether its program is to be started on several nodes."""
+    """Whether the job's program is to be started on several nodes."""
     return job.program.each_node and job.amounts.nodes > 1
 
 
@@ -105,13 +108,13 @@ def _at_home(path: str) -> str:
 
 
 def _place(path: str) -> str:
-    """A path in which only the names above are the shell's to fill in."""
+    """Quote a path, except for the placeholders in `PLACES`, which the shell fills in."""
     pieces = re.split(r"(\{user\}|\{job\})", path)
     return "".join(PLACES.get(piece) or quote(piece) for piece in pieces if piece) or "''"
 
 
 def pack(contents: Mapping[str, bytes]) -> bytes:
-    """Files for `submit.sh`: each with its mode, its size and its path below the session's directory."""
+    """Pack files for `submit.sh`: each with its mode, size and path below the session's directory."""
     pieces = []
     for path, data in contents.items():
         name = (
@@ -120,13 +123,14 @@ def pack(contents: Mapping[str, bytes]) -> bytes:
         if _WORD.fullmatch(data):
             pieces.append(f"line {data.decode().strip()} {name}\n".encode())
             continue
-        mode = "700" if data.startswith(b"#!") and path != JOB else "600"  # a scheduler reads its script, and copies it
+        mode = "700" if data.startswith(b"#!") and path != JOB else "600"  # the scheduler reads job.sh, and copies it
         pieces.append(f"{mode} {len(data)} {name}\n".encode() + data)
     return b"".join(pieces)
 
 
 def header_script(mark: str, lines: Iterable[str], directory: str) -> bytes:
-    """A script that has lines for its scheduler in its head, and becomes `job.sh`: where options are no arguments."""
+    """Write a script with scheduler directives at its head that executes `job.sh`, for schedulers that read options
+    there."""
     head = list(lines)
     if any(not line.isprintable() for line in head):
         raise ValueError("a line for the scheduler is more than one line")

@@ -1,7 +1,7 @@
-"""A cluster with a batch system behind SSH, whatever that is: its settings, and all that its `scheduler` is enough for.
+"""A cluster with any batch system behind SSH: its settings, and everything that works through its `scheduler`.
 
-A package for a batch system makes a `Scheduler`, and a platform with its own settings, offers and words for submitting.
-A job's id is its session's key: the scheduler's own number is shown beside it.
+A package for a batch system provides a `Scheduler`, and a platform with its own settings, offers and submit options. A
+job's ID is its session's key; the scheduler's own number is shown beside it.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ from sublet.systems.model.pilot_config import Additions
 
 
 class BatchPlatform(TransferSettings):
-    """What every batch system behind SSH has in common; of the scheduler itself it knows one value."""
+    """What all batch systems behind SSH have in common; the scheduler itself is described by one value."""
 
     scheduler: ClassVar[Scheduler]
     has_queues: ClassVar[bool] = True
     has_places: ClassVar[bool] = True
     carries: ClassVar[bool] = True
-    fetches: ClassVar[bool] = False  # nodes have no way out at most sites
+    fetches: ClassVar[bool] = False  # at most sites, nodes can't reach the internet
     queue: Name = Field(default="", description="The queue, or partition, to use; empty: each that fits is asked.")
     queues: dict[str, dict[str, Name]] = Field(
         default_factory=dict, description="Queues as the centre calls them: name → the partition, the qos, or both."
@@ -120,7 +120,7 @@ class BatchPlatform(TransferSettings):
     _cache: FarCache | None = PrivateAttr(default=None)
 
     async def open(self, home: Path) -> None:
-        """Read what an earlier service knew; nobody is asked yet, so no login is needed."""
+        """Read what an earlier run of the service saved; this makes no connection and needs no login."""
         self._home = home
         await asyncio.to_thread((home / "sessions").mkdir, mode=0o700, parents=True, exist_ok=True)
         owner = await asyncio.to_thread(own_name, home)
@@ -139,32 +139,32 @@ class BatchPlatform(TransferSettings):
         self._leavings = Leavings(self.failures, reach, home, self._guest, self._watch)
 
     async def close(self) -> None:
-        """Let go; jobs and a person's login stay."""
+        """Close the connection; jobs and a person's login stay."""
         if self._reach:
             await self._reach.close()
 
     @property
     def additions(self) -> Additions:
-        """Lines of its pilots' configuration."""
+        """What its settings add to its pilots' configuration."""
         return Additions(lines=self.pilot)
 
     @property
     def failures(self) -> Failures:
-        """How failures are told."""
+        """The explanations of failures on this platform."""
         return self.scheduler.failures(self.name)
 
     async def root(self) -> str:
-        """The full path of `directory` there."""
+        """Return the full path of `directory` there."""
         return await self._guest.root()
 
-    # What there is
+    # Survey
 
     def expire_survey(self) -> None:
-        """Ask the scheduler anew at the next survey."""
+        """Ask the scheduler again at the next survey."""
         self._surveyor.expire()
 
     async def _look_around(self) -> None:
-        """Survey anew if need be; without a login, what was seen last must do."""
+        """Survey the site again if necessary; without a login, use the last survey."""
         try:
             root = await self.root()
         except (LoginNeeded, PlatformUnreachable) as error:
@@ -177,12 +177,12 @@ class BatchPlatform(TransferSettings):
             self._heed()
 
     def _has_signed_in_since(self) -> bool:
-        """Whether a person has signed in after the last survey: what is open to them may have changed."""
+        """Whether a person has signed in since the last survey, after which other things may be accessible."""
         record = read_record(self._login.target.record) if self._login else None
         return record is not None and record.opened > self._surveyor.as_of
 
     def _heed(self) -> None:
-        """Behave as the settings say, and as the site's own file asks."""
+        """Apply the settings, as restricted by the site's own file."""
         own = Manners(
             self.poll, self.look, self.fresh, self.calls, parts=self.parts, pull=self.pulls, download=self.downloads
         )
@@ -194,51 +194,55 @@ class BatchPlatform(TransferSettings):
 
     @property
     def connects(self) -> bool:
-        """Whether someone can be connected to what listens on its nodes: by the shared login, or from here."""
+        """Whether connections to ports on its nodes are possible: through the shared login, or directly."""
         return self.shared or not self.host
 
-    # Files that many sessions share
+    # Shared files
 
     async def keep(self, file: Path, digest: str = "", user: str = "", progress: Progress = quietly) -> str:
-        """Have a file there that many share, sent once over the open login."""
+        """Keep a shared file there, sent once over the open login, and return its path."""
         key = user and self._guest.check_key(user)
         return await self._kept.keep(self.reach, await self.root(), file, digest, key, progress)
 
     async def pull(self, image: str, tool: str, user: str) -> str | None:
-        """Have the login host fetch an image, where it may, and where there is Apptainer."""
+        """Have the login host pull an image if that is allowed and Apptainer is there; return its path or None."""
         path = await self.find_image_maker(tool)
         key = self._guest.check_key(user)
         return await self._kept.pull(self.reach, await self.root(), image, path, key) if path else None
 
     async def make_image(self, kept: str, tool: str, archive: ArchiveReader | None, user: str) -> bool:
-        """Have the login host make it, where it may: by Apptainer, or unpacked for a tool that runs directories."""
+        """Have the login host convert a kept archive, if allowed: with Apptainer, or unpacked for tools that run
+        directories."""
         tools, describe = (await self.survey()).tools, archive.describe if archive else None
         root = await self.root()
         return self._manners.pull and await self._kept.make_for(self.reach, root, kept, tool, tools, describe)
 
     async def unpack_file(self, path: str, tool: str, user: str) -> Mapping[str, str]:
-        """Have the login host unpack an image file of the system, where it may, for a tool that runs directories."""
+        """Have the login host unpack an image file of the system, if allowed, for a tool that runs directories."""
         tools, key = (await self.survey()).tools, self._guest.check_key(user)
         may = self._manners.pull and tool in DIRECTORY_TOOLS
         return await self._kept.unpack_file(self.reach, await self.root(), path, tools, key) if may else {}
 
     async def find_image_maker(self, tool: str) -> str:
-        """Where a tool is on the login host that makes image files; empty if that may not be, or there is none."""
+        """Return the path of a tool on the login host that makes image files.
+
+        Empty if that isn't allowed or there is none.
+        """
         path = (await self.survey()).tools.get(tool, "")
         return path if self._manners.pull and tool in SIF_TOOLS and path.startswith("/") else ""
 
     async def list_kept(self) -> Sequence[KeptFile]:
-        """The shared files that are kept there."""
+        """List the shared files that are kept there."""
         return await self._kept.list_kept(self.reach, await self.root())
 
     async def let_go(self, *digests: str, idle: timedelta = timedelta(0)) -> Sequence[str]:
-        """Remove shared files that no session needs, or needed for so long."""
+        """Remove shared files that no session has needed for `idle`."""
         if self._cache:
             self._cache.memory.forget()
         return await self._kept.let_go(self.reach, await self.root(), digests, idle)
 
     async def open_cache(self) -> FarCache:
-        """The cache of data there."""
+        """Open the data cache there, with the current settings."""
         if self._cache is None:
             root, owner = await self.root(), self._guest.owner
             self._cache = FarCache(self.failures, self.reach, root, owner, self._kept, self.cache, self.transfer_rate)
@@ -248,35 +252,36 @@ class BatchPlatform(TransferSettings):
         return self._cache
 
     async def send_files(self, key: str, puts: Sequence[FilePut], *, public_only: bool) -> None:
-        """Have the login host, or the one beside it, send what a session left."""
+        """Have the login host or the data transfer host upload a session's results."""
         cache, directory = await self.open_cache(), await self.session_directory(key)
         await cache.send(f"{directory}/work", puts, public_only=public_only)
 
     async def sweep(self) -> Sequence[str]:
-        """Let go of shared files that were not needed for long, and of what is over the quota."""
-        await (await self.open_cache()).make_room(0)  # jobs of annexes bring what nobody made room for
+        """Remove shared files that have long been unused, and cache entries that exceed the quota."""
+        await (await self.open_cache()).make_room(0)  # jobs of annexes add entries without making room first
         return await self.let_go(idle=self.unused)
 
     async def open_place(self, path: str, scratch: str = "") -> str:
-        """A directory of the system's, as the login host sees it."""
+        """Return the full path of a shared directory, as the login host sees it."""
         return await self.reach.run(to.to_open_place(self.failures, await self.root(), path, scratch))
 
     async def remove_scratch(self, path: str, scratch: str) -> None:
-        """Remove someone's scratch there."""
+        """Remove someone's scratch directory there."""
         await self.reach.run(to.to_remove_scratch(self.failures, await self.root(), path, scratch))
 
     # Jobs
 
     async def place(self, key: str) -> Path | None:
-        """The session's directory here: what is brought to it is sent at submit."""
+        """Return the session's local directory; data staged in it is sent before the session is submitted."""
         return self._guest.place(key)
 
     async def session_directory(self, key: str) -> str:
-        """The session's directory there."""
+        """Return the session's directory there."""
         return await self._guest.session_directory(key)
 
     async def carrier(self, key: str, program: str) -> Carrier:
-        """Over the person's own login; or by itself, where this machine sees the same files."""
+        """Return how to access the session's files: over the person's login, or locally where this machine mounts
+        them."""
         directory = await self.session_directory(key)
         for there, here in sorted(self.mounts.items(), reverse=True):
             if directory.startswith(f"{there.rstrip('/')}/"):
@@ -293,60 +298,61 @@ class BatchPlatform(TransferSettings):
         await self._guest.carry(key, progress)
 
     async def send(self, key: str, source: Path, relative: str, progress: Progress = quietly) -> None:
-        """Bring a file or directory to a session that is not submitted yet."""
+        """Send a file or directory to a session that isn't submitted yet."""
         await self._guest.send(key, source, relative, progress)
 
     async def find(self, key: str) -> str | None:
-        """The job of this key, once it was claimed: whether the scheduler has it or not, it isn't submitted again."""
+        """Return the key if a job was ever submitted under it: it isn't submitted again, even if the scheduler lacks
+        it."""
         return key if await self.reach.run(to.to_find(await self.root(), self._guest.check_key(key))) else None
 
     def check_connects(self, job: Job) -> None:
-        """Refuse a job that nobody could be connected to."""
+        """Raise PlatformRefused for a job that nobody could connect to."""
         if job.program.connects and not self.connects:
             raise PlatformRefused(platform=self.name, why=UNREACHED)
 
     def check_room(self, key: str) -> None:
-        """Refuse a job that is one more than the site wants of us at once."""
+        """Raise QueueFull if the job would exceed the site's limit on sessions."""
         most = self._manners.sessions
         if most is not None and not self._watch.knows(key) and self._watch.under_way() >= most:
             raise QueueFull(platform=self.name, limit=most)
 
     async def submit_once(self, job: Job, key: str, submission: Submission) -> str:
-        """Send what was brought, then submit, in one exec."""
+        """Send staged data and submit the job once."""
         loaded = [self.tool_modules[tool] for tool in job.program.tools if tool in self.tool_modules]
         around = Surroundings(self.grace, self.path, (*self.modules, *loaded), self.scratch)
         await self._submitter.submit(job, key, submission, around)
         return key
 
     def find_own_id(self, key: str) -> str:
-        """The scheduler's own number of the job."""
+        """Return the scheduler's own number of the job."""
         return self._watch.find_number(key)
 
     async def ask(self, ids: Sequence[str]) -> Mapping[str, JobState]:
-        """The states of many jobs at once."""
+        """Return the states of many jobs at once."""
         keys = [id for id in ids if KEY.fullmatch(id)]
         states = await self._watch.ask(self.reach, await self.root(), keys) if keys else {}
         placed = {key: await place_connector(self.reach, key, state) for key, state in states.items()}
         return {id: placed.get(id) or JobState(State.UNKNOWN) for id in ids}
 
     async def cancel(self, ids: Sequence[str], by: str) -> None:
-        """Have the scheduler stop them; those that wait end at once."""
+        """Have the scheduler stop these jobs; queued ones end at once."""
         keys = [self._guest.check_key(id) for id in ids]
         commands = to.to_cancel(self.scheduler, self.failures, await self.root(), keys, by or "someone")
         await self.reach.run_all(list(commands))
 
     async def pause(self, id: str) -> str:
-        """What waits is held, what runs gets the stop signal, where that is a user's right."""
+        """Hold a queued job, or stop a running one by signal where users may do that."""
         return await self._pause(id, "pause", {"queued": HELD, "running": STOPPED})
 
     async def resume(self, id: str) -> str:
-        """What was held is released, what was stopped gets the signal to go on."""
+        """Release a held job, or continue a stopped one."""
         return await self._pause(id, "resume", {"queued": RELEASED, "running": CONTINUED})
 
     async def _pause(self, id: str, what: str, words: Mapping[str, str]) -> str:
-        """Some parts of an array may wait while others run: then both is said."""
+        """Pause or resume a job, and describe the result; some parts of an array may be queued while others run."""
         if not self.scheduler.can_pause:
-            return await super().pause(id)  # which says that it can't be
+            return await super().pause(id)  # raises the usual refusal
         key = self._guest.check_key(id)
         done = await self.reach.run(to.to_pause(self.scheduler, self.failures, await self.root(), key, what))
         if not done:
@@ -355,44 +361,44 @@ class BatchPlatform(TransferSettings):
         return ", and in part ".join(words[each] for each in done)
 
     async def must_move_end(self, id: str, until: datetime) -> bool:
-        """Whether a session would end before this by its own clock."""
+        """Whether a session would end before this time by its own clock."""
         state, look = (await self.ask([id]))[id], self._watch.look(self._guest.check_key(id))
         if state.state is State.ENDED or not look.claimed:
             return False
         return look.ends is None or until > look.ends + timedelta(seconds=1)
 
     def find_time_limit(self, id: str, leeway: timedelta) -> datetime:
-        """When the scheduler ends a job at the latest: it was given `leeway` beyond its own time."""
+        """Return when the scheduler ends a job at the latest: `leeway` after the job's own time."""
         look = self._watch.look(id)
         return (look.began or datetime.now(UTC)) + (look.lasts or timedelta(0)) + leeway
 
-    # What they leave
+    # Output and results
 
     async def output(self, key: str, stream: Literal["stdout", "stderr"], offset: int, limit: int) -> bytes:
-        """Part of what it printed."""
+        """Return part of a session's output."""
         return await self._leavings.output(key, stream, offset, limit)
 
     async def output_size(self, key: str, stream: Literal["stdout", "stderr"]) -> int:
-        """How much it has printed."""
+        """Return the size of a session's output."""
         size = await self._leavings.output_size(key, stream)
         return await super().output_size(key, stream) if size is None else size
 
     async def results(self, key: str) -> Results:
-        """What is in its working directory."""
+        """List the results in a session's working directory."""
         return await self._leavings.results(key)
 
     def read(self, key: str, path: str, offset: int = 0) -> AsyncIterator[bytes]:
-        """One of those files, in pieces, from a byte on."""
+        """Read a result file in pieces, from an offset."""
         return self._leavings.read(key, path, offset)
 
     async def clean(self, key: str) -> None:
-        """Remove the session's directories, there and here; what still runs must be cancelled first."""
+        """Remove the session's directories, there and here; raise PlatformRefused if it still runs."""
         await self._leavings.clean(key)
 
     async def come_home(self, key: str) -> None:
-        """Keep what it printed here, and remove the rest there."""
+        """Keep a local copy of the output, and remove the session from the system."""
         await self._leavings.come_home(key)
 
     async def list_left(self, age: timedelta = timedelta(0)) -> Sequence[str]:
-        """The sessions that this service left there so long ago."""
+        """List the sessions that this service left there at least `age` ago."""
         return await self._guest.list_left(age)

@@ -1,4 +1,4 @@
-"""What a site says of itself when a person asks, whichever its scheduler: queues, limits, sorts of node, tools."""
+"""A site's description of itself when a person probes it: queues, limits, kinds of node, tools."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ReadSite = Callable[[Answers], tuple[Sequence[SiteQueue], Sequence[SiteNode]]]
 async def ask_all(
     platform: str, reach: Reach, scheduler: Scheduler, commands: Mapping[str, Command[Outcome]]
 ) -> dict[str, str]:
-    """What commands print, by their names; one that fails is left out, unless nothing is known without it."""
+    """Run commands and return their output by name; failed ones are left out, unless the scheduler needs them."""
     answers = dict(zip(commands, await reach.run_all(list(commands.values())), strict=True))
     for needed in scheduler.needed:
         if answers[needed].code:
@@ -32,7 +32,7 @@ async def ask_all(
 async def probe_site(
     platform: str, kind: str, reach: Reach, scheduler: Scheduler, tools: Mapping[str, str], read_site: ReadSite
 ) -> Live:
-    """Ask all that a survey asks, anew, and look for tools in their modules."""
+    """Run all commands of a survey again, and look for tools in their modules."""
     texts = await ask_all(platform, reach, scheduler, {**scheduler.survey, TOOLS: to_probe_tools(tools)})
     queues, nodes = read_site(texts)
     there = by_queue(queues, nodes)
@@ -47,7 +47,7 @@ async def probe_site(
 
 
 def describe_queue(site: SiteQueue, nodes: Sequence[SiteNode], sharing: str) -> Queue:
-    """A queue with its limits and its sorts of node; one that gives whole nodes only is not shared."""
+    """Describe a queue with its limits and its kinds of node; a queue that gives only whole nodes isn't shared."""
     return Queue(
         site.name,
         sharing="whole" if site.whole or sharing == "whole" else "shared",
@@ -59,24 +59,24 @@ def describe_queue(site: SiteQueue, nodes: Sequence[SiteNode], sharing: str) -> 
 
 
 def list_node_kinds(nodes: Iterable[SiteNode], site: SiteQueue) -> tuple[NodeKind, ...]:
-    """The sorts of node, the common one first; what a queue's own limits keep of them is not a job's."""
+    """Return the kinds of node, the most common first, as far as the queue's limits let a job use them."""
     kinds: dict[str, NodeKind] = {}
     for node in nodes:
         cores = min(node.node.cores, site.max_cores // node.threads if site.max_cores else node.node.cores)
         memory = min(node.node.memory, site.max_memory or node.node.memory)
         name = name_node_kind(cores, memory, node.node.gpus)
         seen = kinds.get(name, NodeKind(name, cores, memory, memory, node.node.gpus, count=0))
-        least = min(memory, seen.memory or memory)  # nodes of one sort differ by a few MiB
+        least = min(memory, seen.memory or memory)  # nodes of one kind differ by a few MiB
         kinds[name] = replace(seen, memory=least, usable=least, count=(seen.count or 0) + 1)
     return tuple(sorted(kinds.values(), key=lambda kind: -(kind.count or 0)))
 
 
 def name_node_kind(cores: int, memory: int, gpus: int) -> str:
-    """`128c-251g`, `40c-376g-4gpu`; under a GiB in MiB, as `2c-900m`."""
+    """Return a name such as `128c-251g` or `40c-376g-4gpu`; memory under a GiB is in MiB, as `2c-900m`."""
     size = f"{round(memory / GIB)}g" if memory >= GIB else f"{memory // MIB}m"
     return f"{cores}c-{size}" + (f"-{gpus}gpu" if gpus else "")
 
 
 def read_tools(text: str) -> dict[str, str]:
-    """What `probe.sh` found: name → version, or where it is."""
+    """Read the output of `probe.sh`: name → version or path."""
     return dict(line.split("\t", 1) for line in text.splitlines() if "\t" in line)

@@ -1,4 +1,4 @@
-"""Offers for each queue of a site whose scheduler can't say when a job would start: by what everybody's jobs leave."""
+"""Offers for each queue of a site whose scheduler can't predict a job's start: by the room that all jobs leave."""
 
 from __future__ import annotations
 
@@ -12,21 +12,24 @@ from sublet.platforms.batch import fitting
 from sublet.platforms.batch.planning import SitePlan, windows_ahead
 from sublet.platforms.batch.site import SiteNode, SiteQueue, by_queue
 
-AT_ONCE = 4  # queues for which there are offers to one request
+AT_ONCE = 4  # the most offers per request, one for each queue
 
 
 @dataclass(frozen=True, slots=True)
 class QueueOffers:
-    """What a site's queues can offer to one request."""
+    """The offers that a site's queues can make for one request."""
 
-    scheduler: str  # as people call it
+    scheduler: str  # its name for people
     platform: str
     queues: Sequence[SiteQueue]
     nodes: Sequence[SiteNode]
-    leeway: timedelta  # that the scheduler is asked for beyond a session's own time
+    leeway: timedelta  # what is requested of the scheduler beyond a session's own time
 
     def answer(self, request: Request, plan: SitePlan | None, way: str, now: datetime, parts: int) -> Answer:
-        """One offer for each queue that fits, or each queue's reason; without a plan, as soon as may be."""
+        """Return one offer for each queue that fits, or each queue's reason.
+
+        Without a plan, starts are as early as allowed.
+        """
         if not self.queues:
             message = f"{self.platform} has no queue {request.scheduler.queue} that can be used."
             return Answer(reasons=(Reason("urn:not-supported", "platform", message, platform=self.platform),))
@@ -60,6 +63,6 @@ class QueueOffers:
 
 
 def choose_queues(queues: Sequence[SiteQueue], named: str) -> list[SiteQueue]:
-    """The one that is named, else those that take jobs, the usual one first."""
+    """Return the named queue, or all queues that accept jobs, the default one first."""
     chosen = [each for each in queues if each.name == named] if named else [each for each in queues if each.up]
     return sorted(chosen, key=lambda each: not each.default)

@@ -1,6 +1,6 @@
-"""A batch system whose queues alone say when a job starts: nothing is reserved, and starts are predicted.
+"""A batch system without reservations, whose starts are predicted from its queues.
 
-What is common to those that are known by their commands' answers: PBS and LSF.
+This is common to the systems that are read through their commands' output: PBS and LSF.
 """
 
 from __future__ import annotations
@@ -27,31 +27,31 @@ from sublet.platforms.batch.site import SiteNode, SiteQueue
 from sublet.platforms.port import Survey
 from sublet.systems.model.probe import Live
 
-TAKEN = frozenset({"queue", "project"})  # of what a person can ask of a scheduler: what these have words for
+TAKEN = frozenset({"queue", "project"})  # the scheduler options that these systems support
 
 
 class QueuedPlatform(BatchPlatform):
-    """A cluster that starts jobs when its queues let it."""
+    """A cluster that starts jobs as its queues allow."""
 
     terms: ClassVar[Literal["booked", "predicted", "remote"]] = "predicted"
-    limit_stays: ClassVar[str]  # why the time limit of a job that runs can't be moved
+    limit_stays: ClassVar[str]  # why the time limit of a running job can't be moved
 
     @abstractmethod
     def _read_site(self, answers: Answers) -> tuple[Sequence[SiteQueue], Sequence[SiteNode]]:
-        """Its queues and nodes, out of what its commands said."""
+        """Read the queues and nodes from the output of the survey's commands."""
 
     @abstractmethod
     async def _find_plan(self, now: datetime) -> SitePlan:
-        """When the nodes are free, by everybody's jobs."""
+        """Return when nodes are free, by everybody's jobs."""
 
     @abstractmethod
     def _write_submission(self, job: Job, queue: str, project: str) -> Submission:
-        """What is asked of it for a job."""
+        """Write what the scheduler is told about a job."""
 
-    # What there is
+    # Survey
 
     async def survey(self) -> Survey:
-        """What it shows, at most `fresh` old; without a login, what it showed last."""
+        """Return a survey that is at most `fresh` old; without a login, the last one."""
         await self._look_around()
         return self._surveyor.describe(self._list_nodes(), *self._manners.notes)
 
@@ -62,17 +62,17 @@ class QueuedPlatform(BatchPlatform):
         return tuple(self._read_site(self._surveyor.said)[1])
 
     async def probe(self, tools: Mapping[str, str]) -> Live:
-        """Its queues, limits, nodes and tools, asked now: a login is needed."""
+        """Ask for the site's queues, limits, nodes and tools now, which needs a login."""
         return await probe_site(self.name, self.kind, self.reach, self.scheduler, tools, self._read_site)
 
     def can_take(self, option: str) -> bool:
-        """A queue and a project."""
+        """Whether the option is the queue or the project."""
         return option in TAKEN
 
     # Offers
 
     async def offers(self, request: Request, ways: Sequence[str], now: datetime) -> Answer:
-        """One offer for each queue that fits, as everybody's jobs let it start."""
+        """Return one offer for each queue that fits, at the start that everybody's jobs allow."""
         if closed := fitting.find_closed(request, self.name, self._manners.interactive, self.connects):
             return Answer(reasons=(closed,))
         await self._look_around()
@@ -87,7 +87,7 @@ class QueuedPlatform(BatchPlatform):
     # Jobs
 
     async def submit(self, job: Job, key: str) -> str:
-        """Send what was brought, then submit."""
+        """Send staged data and submit the job."""
         self.check_connects(job)
         await self._look_around()
         amounts = replace(job.amounts, time=max(timedelta(seconds=1), job.until - datetime.now(UTC)))
@@ -96,7 +96,7 @@ class QueuedPlatform(BatchPlatform):
         return await self.submit_once(job, key, self._write_submission(replace(job, amounts=amounts), queue, project))
 
     async def extend(self, id: str, until: datetime) -> None:
-        """Move the end of its time, as far as the system's own limit leaves room."""
+        """Move the end of a job's time within the system's own limit; raise PlatformRefused beyond it."""
         if not await self.must_move_end(id, until):
             return
         if until + self.grace > self.find_time_limit(id, LEEWAY):

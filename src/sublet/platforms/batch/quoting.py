@@ -1,4 +1,4 @@
-"""Text for a shell on the far side, in which every value is quoted data."""
+"""Text for a remote shell, in which every value is quoted data."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def word(value: str) -> str:
-    """A value as one word; ValueError for what no shell can hold."""
+    """Quote a value as one word; raise ValueError for a value with a zero byte."""
     if "\0" in value:
         raise ValueError("a value has a zero byte in it")
     return quote(value)
 
 
 def variable(name: str) -> str:
-    """The name of a variable, or ValueError."""
+    """Return the name of a variable, or raise ValueError if it isn't valid."""
     if not VARIABLE.fullmatch(name):
         raise ValueError(f"{name!r} can't be the name of a variable")
     return name
 
 
 def function(name: str, lines: Iterable[str]) -> str:
-    """A function of these lines."""
+    """Write a shell function with these lines."""
     return "\n".join([f"{name}() {{", ":", *lines, "}"])
 
 
 def inside(name: str, platform: str, what: str = "the working directory") -> str:
-    """A relative path that stays where it is; PlatformRefused if it leads out."""
+    """Return a relative path without odd parts; raise PlatformRefused if it leads outside."""
     parts = PurePosixPath(name).parts
     if name.startswith("/") or ".." in parts or not parts or "\0" in name:
         raise PlatformRefused(platform=platform, why=f"{name!r} is not below {what}")

@@ -1,4 +1,4 @@
-"""A platform whose commands run on a machine that is reached over OpenSSH; or here, if no host is named."""
+"""A platform whose commands run over OpenSSH on another machine, or on this one if no host is named."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sublet.reach.unattended import Holding, UnattendedReach, by_key
 
 
 class RemotePlatform(Platform):
-    """How it is reached: by a person's own login, or by a service account's key."""
+    """How a system is reached: by a person's own login, or by a service account's key."""
 
     host: str = Field(default="", description="The login host, or its name in ~/.ssh/config; empty: it is here.")
     user: str = Field(default="", description="The user name there; empty: as ssh's own configuration says.")
@@ -28,15 +28,15 @@ class RemotePlatform(Platform):
     _holding: Holding | None = PrivateAttr(default=None)
 
     def use(self, reach: Reach) -> None:
-        """Reach it in this way, instead of by the settings; before it is opened."""
+        """Use this reach instead of the settings' own; call this before `open`."""
         self._reach = reach
 
     def hold_key(self, holding: Holding) -> None:
-        """`key` is no file: this holds it for ssh while a login is being opened. Before it is opened."""
+        """Set where the private key comes from while a login is opened, if it isn't a file. Call this before `open`."""
         self._holding = holding
 
     def way(self, control: Path) -> Reach:
-        """The way that the settings say; `control` is where logins are kept."""
+        """Make the reach that the settings describe; `control` is the directory of the logins."""
         if not self.host:
             return LocalReach(self.name)
         login = Login(
@@ -55,22 +55,22 @@ class RemotePlatform(Platform):
 
     @property
     def site(self) -> str:
-        """The login host, and who is there."""
+        """The login host and user; empty for this machine."""
         return f"{self.user}@{self.host}:{self.port}" if self.host else ""
 
     @property
     def asks_a_person(self) -> bool:
-        """Whether a person's own login is the way there."""
+        """Whether it is reached by a person's own login."""
         return bool(self.host and not self.key)
 
     @property
     def login(self) -> Login | None:
-        """The person's own login, if that is the way there."""
+        """The person's own login, if it is reached by that."""
         return self._login
 
     @property
     def reach(self) -> Reach:
-        """How it is reached."""
+        """The reach in use; raise PlatformUnreachable if the platform isn't open."""
         if self._reach is None:
             raise PlatformUnreachable(platform=self.name, why="it is not open")
         return self._reach

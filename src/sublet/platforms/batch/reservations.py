@@ -1,7 +1,7 @@
-"""Reservations on a system, each under the key of the session that may come: made once, found again, given up.
+"""Reservations on a system, each under the key of a future session: made once, found again, given up.
 
-reservations/KEY/owner   the service that made it;  id: what the scheduler calls it
-reservations/KEY/await.sh  what a reservation runs that is itself a job: it waits for the session, and becomes its job
+reservations/KEY/owner     the service that made it;  id: the scheduler's ID of it
+reservations/KEY/await.sh  run by a reservation that is itself a job: it waits for the session, and becomes its job
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from sublet.platforms.batch.submitting import UNSURE
 from sublet.platforms.sessiondir import KEY
 from sublet.reach.port import Command, Reach, as_is
 
-OFTEN = 3600.0  # seconds between two looks at the system: what this service does itself, it knows
+OFTEN = 3600.0  # seconds between two listings on the system: this service knows what it did itself
 AWAIT = "await"
-LONG_AGO = datetime.min.replace(tzinfo=UTC)  # so that nobody waits for its offer to be written down
+LONG_AGO = datetime.min.replace(tzinfo=UTC)  # old enough that nobody waits for its offer to be saved
 
 
 @dataclass(frozen=True, slots=True)
 class ReservationAnswer:
-    """What came of asking for one: its number, or the scheduler's words for why not."""
+    """The answer to a reservation: its ID, or the scheduler's reason for refusing it."""
 
     id: str = ""
     refusal: str = ""
@@ -39,19 +39,19 @@ class ReservationAnswer:
 
 @dataclass
 class Reservations:
-    """Those of one service on one system."""
+    """The reservations of one service on one system."""
 
     scheduler: Scheduler
     failures: Failures
     reach: Reach
     guest: GuestDirectory
     made: dict[str, datetime] = field(default_factory=dict)
-    taken: set[str] = field(default_factory=set)  # by sessions that were submitted into them
+    taken: set[str] = field(default_factory=set)  # used by sessions that were submitted into them
     _listed_at: float = float("-inf")
-    _late: set[asyncio.Task[None]] = field(default_factory=set)  # asked for, and nobody waits for them any more
+    _late: set[asyncio.Task[None]] = field(default_factory=set)  # requests still under way that nobody waits for
 
     async def make_within(self, key: str, words: Sequence[str], limit: timedelta) -> ReservationAnswer | None:
-        """Ask the scheduler for one; None if it takes longer, and then it is given up as soon as it is there."""
+        """Make a reservation; return None if it takes longer than `limit`, and give it up as soon as it exists."""
         asked = asyncio.create_task(self.make(key, words))
         try:
             async with asyncio.timeout(limit.total_seconds()):
@@ -76,19 +76,19 @@ class Reservations:
         late.add_done_callback(self._late.discard)
 
     def forsake(self, keys: Sequence[str]) -> None:
-        """Nobody wants them: whoever compares them with what is offered need not wait for that to be written down."""
+        """Mark reservations as unwanted, so that cleaning up needn't wait for their offers to be saved."""
         self.made |= dict.fromkeys(keys, LONG_AGO)
 
     def close(self) -> None:
-        """Let go of those that are still being asked for: whoever opens this next finds them there."""
+        """Stop waiting for late reservations; the next run of the service finds them on the system."""
         for late in self._late:
             late.cancel()
 
     async def make(self, key: str, words: Sequence[str]) -> ReservationAnswer:
-        """Ask the scheduler for one."""
+        """Ask the scheduler to make a reservation."""
         root = await self.guest.root()
         argv = script("reserve", root, self.guest.check_key(key), self.guest.owner, *words, package=self.package)
-        self.made[key] = datetime.now(UTC)  # also if this is cut off: then it is given up like any other
+        self.made[key] = datetime.now(UTC)  # recorded first: if this is interrupted, it is given up like any other
         point("reserve.before")
         outcome = await self.reach.run(Command(argv, as_is, stdin=read_script(AWAIT).encode(), seconds=60, calls=2))
         point("reserve.after")
@@ -103,11 +103,11 @@ class Reservations:
 
     @property
     def package(self) -> str:
-        """Where the scheduler's own pieces are."""
+        """The package with the scheduler's own shell scripts."""
         return self.scheduler.package
 
     async def list_made(self) -> Mapping[str, datetime]:
-        """Those that were not given up; the system is asked seldom."""
+        """Return the reservations that weren't given up, and when each was made; the system is asked rarely."""
         if time.monotonic() - self._listed_at >= OFTEN:
             argv = script("reservations", await self.guest.root(), self.guest.owner)
             ages = await self.reach.run(Command(argv, self.failures.reading(read_ages)))
@@ -118,11 +118,11 @@ class Reservations:
 
     @property
     def open(self) -> int:
-        """How many are held for offers that nobody has taken."""
+        """How many reservations are held for offers that nobody has accepted."""
         return len(self.made.keys() - self.taken)
 
     async def give_up(self, keys: Sequence[str]) -> None:
-        """Cancel them there."""
+        """Cancel these reservations on the system."""
         argv = script("give_up", await self.guest.root(), *map(self.guest.check_key, keys), package=self.package)
         point("give_up.before")
         await self.reach.run(Command(argv, self.failures.reading(str), seconds=60, calls=len(keys)))
@@ -133,7 +133,7 @@ class Reservations:
 
 
 def read_ages(text: str) -> dict[str, timedelta]:
-    """How long ago each was made, as `reservations.sh` says it: `KEY SECONDS`."""
+    """Read each reservation's age from the output of `reservations.sh`: `KEY SECONDS`."""
     lines = [line.split() for line in text.splitlines()]
     return {
         words[0]: timedelta(seconds=int(words[1]))

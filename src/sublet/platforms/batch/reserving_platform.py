@@ -1,4 +1,4 @@
-"""A cluster on which an ordinary user reserves nodes: its offers can be booked, though the calendar is another's."""
+"""A cluster on which an ordinary user can reserve nodes, so that its offers can be booked without a calendar here."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from sublet.platforms.batch.platform import BatchPlatform
 from sublet.platforms.batch.reservations import Reservations
 from sublet.platforms.port import Duration
 
-NAMED = 4  # times as long for one that is named
-USUAL = 4  # reservations that are held at once, where nobody says how many
-W = TypeVar("W")  # what is asked of the scheduler in one queue
+NAMED = 4  # times as long for a request that names the platform
+USUAL = 4  # the default of how many reservations are held at once
+W = TypeVar("W")  # what is requested of the scheduler in one queue
 AS_NUMBERS = {True: USUAL, False: 0, "yes": USUAL, "true": USUAL, "no": 0, "false": 0}
 
 
 def _as_number(value: Any) -> Any:
-    """`yes` and `no` as numbers of reservations; what else it is, pydantic checks."""
+    """Convert `yes` and `no` to a number of reservations; pydantic checks all other values."""
     word = value.strip().lower() if isinstance(value, str) else value
     return AS_NUMBERS.get(word, value) if isinstance(word, bool | str) else value
 
@@ -58,28 +58,29 @@ class ReservingPlatform(BatchPlatform):
     _reservations: Reservations = PrivateAttr()
 
     async def open(self, home: Path) -> None:
-        """Get ready as any other."""
+        """Open the platform as any batch system, with its reservations."""
         await super().open(home)
         self._reservations = Reservations(self.scheduler, self.failures, self.reach, self._guest)
 
     async def close(self) -> None:
-        """Let go as any other; reservations stay."""
+        """Close the platform; reservations stay."""
         self._reservations.close()
         await super().close()
 
     async def list_reservations(self) -> Mapping[str, datetime]:
-        """Those that were not given up."""
+        """Return the reservations that weren't given up, and when each was made."""
         return await self._reservations.list_made() if self.reservations or self._reservations.made else {}
 
     async def give_up(self, keys: Sequence[str]) -> None:
-        """Cancel them there."""
+        """Cancel these reservations on the system."""
         await self._reservations.give_up(keys)
         self._watch.stir()
 
     async def reserve(self, offer: Offer, words: Sequence[str], is_named: bool = False) -> Offer | Reason | None:
-        """The offer with its nodes reserved; the scheduler's reason why not; None if enough is reserved, or too late.
+        """Reserve an offer's nodes and return the booked offer, or the scheduler's reason for refusing.
 
-        `is_named`: the request names this platform, so that no other offers wait for it.
+        Return None if enough is reserved already or it takes too long. `is_named`: the request names this platform, so
+        that no other offers wait for it.
         """
         if self._reservations.open >= self.reservations:
             return None
@@ -101,7 +102,7 @@ class ReservingPlatform(BatchPlatform):
     async def reserve_in_first(
         self, wishes: Iterable[W], reserve: Callable[[W], Awaitable[Offer | Reason | None]], is_named: bool = False
     ) -> Offer | Reason | None:
-        """What is reserved in the first of these queues that has room; else the reason of the first of them."""
+        """Return the reservation in the first of these queues that has room, or the first queue's reason."""
         deadline = time.monotonic() + self._find_limit(is_named).total_seconds()
         first: Reason | None = None
         for wish in wishes:
@@ -116,14 +117,14 @@ class ReservingPlatform(BatchPlatform):
     async def reserve_ahead(
         self, request: Request, now: datetime, reserve: Callable[[Window], Awaitable[Offer | Reason | None]]
     ) -> list[Offer | Reason]:
-        """What is reserved in the windows of a request, as soon as may be reserved at all."""
+        """Reserve in the windows of a request, from the earliest time that can be reserved."""
         soonest = round_up(max(now + self.lead, request.not_before or now))
         return await self.reserve_windows(windows_ahead(request, soonest), reserve)
 
     async def reserve_windows(
         self, windows: Sequence[Window], reserve: Callable[[Window], Awaitable[Offer | Reason | None]]
     ) -> list[Offer | Reason]:
-        """What is reserved in each of these windows; if nobody waits for the answer any more, nothing of it."""
+        """Reserve in each of these windows; if the caller is cancelled, mark the reservations as unwanted."""
         answers: list[Offer | Reason | None] = []
         try:
             for window in windows:
@@ -134,5 +135,5 @@ class ReservingPlatform(BatchPlatform):
         return [answer for answer in answers if answer]
 
     def take_reservation(self, key: str) -> None:
-        """A session is submitted into its reservation, which goes when the session is over."""
+        """Record that a session was submitted into its reservation, which ends with the session."""
         self._reservations.taken.add(key)

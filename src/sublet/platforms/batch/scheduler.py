@@ -1,4 +1,4 @@
-"""A batch system, as far as what is shared has to know it: one value, which its own package makes."""
+"""The description of a batch system for the shared code: one value, which each system's package provides."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from sublet.platforms.batch.pace import Limiter
 from sublet.platforms.batch.states import QueueRow, StateTable
 from sublet.reach.port import Command, Outcome
 
-Rows = dict[str, QueueRow]  # by the sessions' keys, those of an array as KEY/N
-Answers = Mapping[str, str]  # what the commands of a survey printed, by their names
+Rows = dict[str, QueueRow]  # by session key; the parts of an array are KEY/N
+Answers = Mapping[str, str]  # the output of a survey's commands, by name
 
 
 def _has_no_limiter(answers: Answers) -> Limiter | None:
@@ -25,22 +25,22 @@ def _counts_no_energy(answers: Answers) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Scheduler:
-    """What it is called, its states, its commands with their readers, and where its pieces of shell are."""
+    """A scheduler: its name, its states, its commands with their readers, and its shell scripts."""
 
-    title: str  # as people call it
-    package: str  # the package with its `shell/`: submit.sh, cancel.sh and job.sh are told in scripts.py
+    title: str  # its name for people
+    package: str  # the package with its `shell/`: submit.sh, cancel.sh and job.sh are described in scripts.py
     states: StateTable
-    away: re.Pattern[str]  # its words that it can't answer for now: it is asked again
-    to_queue: Callable[[Failures], Command[Rows]]  # the person's own jobs, all of them
-    to_remember: Callable[[Sequence[str], Sequence[str]], list[Command[Rows]]]  # by ids and keys: jobs that are over
-    survey: Mapping[str, Command[Outcome]]  # what else a survey asks, beside tools and room
-    needed: tuple[str, ...]  # those of them without which there is no survey
-    reaches_nodes: bool = False  # jobs of several nodes start programs on each of them by a script: there is a nodes.sh
-    can_pause: bool = False  # users may hold and stop their jobs: there is a pause.sh too
-    read_limiter: Callable[[Answers], Limiter | None] = _has_no_limiter  # its own limit on calls, out of a survey
-    to_energy: Callable[[Sequence[str]], Command[dict[str, int]]] | None = None  # by keys: joules of jobs that are over
-    counts_energy: Callable[[Answers], bool] = _counts_no_energy  # whether a site's accounting has them, by a survey
+    away: re.Pattern[str]  # matches messages that it is temporarily unavailable: it is asked again
+    to_queue: Callable[[Failures], Command[Rows]]  # all jobs of the person
+    to_remember: Callable[[Sequence[str], Sequence[str]], list[Command[Rows]]]  # by ids and keys: jobs that have ended
+    survey: Mapping[str, Command[Outcome]]  # what a survey asks besides tools and disk space
+    needed: tuple[str, ...]  # those without which there is no survey
+    reaches_nodes: bool = False  # jobs of several nodes start programs on each by a script, nodes.sh
+    can_pause: bool = False  # users may hold and stop their jobs: there is a pause.sh
+    read_limiter: Callable[[Answers], Limiter | None] = _has_no_limiter  # its own limit on calls, from a survey
+    to_energy: Callable[[Sequence[str]], Command[dict[str, int]]] | None = None  # by keys: joules of ended jobs
+    counts_energy: Callable[[Answers], bool] = _counts_no_energy  # whether accounting has energy, from a survey
 
     def failures(self, platform: str) -> Failures:
-        """How failures are told on a platform with this scheduler."""
+        """Return the explanations of failures on a platform with this scheduler."""
         return Failures(platform, self.title, self.away)

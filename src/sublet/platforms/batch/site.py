@@ -1,4 +1,4 @@
-"""What a site has, whichever scheduler told of it: nodes, queues with their limits, reservations."""
+"""What a site has, for all schedulers: nodes, queues with their limits, reservations."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from sublet.booking.model.offer import Node
 
 @dataclass(frozen=True, slots=True)
 class SiteNode:
-    """A node, the queues that it is in, and how many threads its scheduler counts for each of its cores."""
+    """A node, its queues, and how many threads its scheduler counts per core."""
 
     node: Node
     queues: tuple[str, ...]
     threads: int = 1
-    here: bool = True  # whether it can be used now, or when its jobs have ended
-    gpu_types: tuple[str, ...] = ()  # as its scheduler calls them
+    here: bool = True  # whether it can be used now, or once its jobs have ended
+    gpu_types: tuple[str, ...] = ()  # the scheduler's names
     features: tuple[str, ...] = ()  # that a request can ask for
 
 
 @dataclass(frozen=True, slots=True)
 class SiteQueue:
-    """A queue, or partition, and its limits; None is no limit of its own."""
+    """A queue or partition and its limits; None means no limit of its own."""
 
     name: str
     up: bool = True
@@ -35,22 +35,22 @@ class SiteQueue:
     max_time: timedelta | None = None
     max_cores: int | None = None  # CPUs per node
     max_memory: int | None = None  # bytes per node
-    max_core_memory: int | None = None  # bytes per CPU: who takes more memory is given more CPUs
+    max_core_memory: int | None = None  # bytes per CPU: a job with more memory is given more CPUs
     accounts: tuple[str, ...] = ()  # only these; empty: all
     denied: tuple[str, ...] = ()
-    qos: str = ""  # a QOS of its own, whose limits are not shown here
+    qos: str = ""  # its own QOS, whose limits aren't listed here
     needs_reservation: bool = False
-    partition: str | None = None  # what is said to the scheduler, if not the name; empty: nothing, for the site chooses
+    partition: str | None = None  # its name for the scheduler, if different; empty: the site chooses
 
     @property
     def said(self) -> str:
-        """The queue as it is said to the scheduler."""
+        """The queue's name in the scheduler's options."""
         return self.name if self.partition is None else self.partition
 
 
 @dataclass(frozen=True, slots=True)
 class SiteReservation:
-    """Nodes that are kept for someone, or for maintenance."""
+    """Nodes that are reserved for someone, or for maintenance."""
 
     name: str
     start: datetime
@@ -59,19 +59,19 @@ class SiteReservation:
 
 
 def list_choices(nodes: Sequence[SiteNode], licenses: Mapping[str, int] | None = None) -> Choices:
-    """What can be chosen of these nodes."""
+    """Return what a request can choose among these nodes: GPU types, features and licenses."""
     return Choices(
         merge_names(node.gpu_types for node in nodes), merge_names(node.features for node in nodes), licenses
     )
 
 
 def note_absent(nodes: Sequence[SiteNode]) -> list[str]:
-    """A sentence for people if some of the nodes can't be used now."""
+    """Return a sentence for people if some of the nodes can't be used now."""
     absent = sum(not node.here for node in nodes)
     return [f"{absent} of {len(nodes)} nodes can't be used now"] if absent else []
 
 
 def by_queue(queues: Iterable[SiteQueue], nodes: Iterable[SiteNode]) -> dict[str, list[SiteNode]]:
-    """The nodes that each queue has, also those that are away for now: jobs may wait for them."""
+    """Return the nodes of each queue, including those that are away for now, as jobs may wait for them."""
     known = list(nodes)
     return {queue.name: [node for node in known if not queue.said or queue.said in node.queues] for queue in queues}

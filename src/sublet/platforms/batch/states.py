@@ -1,7 +1,7 @@
-"""How a job is doing, out of all that is known: its own record, the queue, and what its scheduler keeps of the past.
+"""A job's state, from everything that is known: its own record, the queue, and the scheduler's accounting.
 
-A job's own record says most: the script that ran it wrote it. What the script can't know (who killed it, that the node
-went away) is the scheduler's to say. Where neither says anything, the answer is *unknown*, and nothing is made up.
+A job's own record, written by the script that ran it, says most. What the script can't know (who killed it, or that the
+node failed) comes from the scheduler. If neither knows, the state is *unknown*; nothing is made up.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from sublet.booking.model.session import HELD, STOPPED, Connector, End, EndKind,
 from sublet.booking.model.together import Joined
 
 ELSEWHERE = "someone on the system itself, not through Sublet"
-NO_DIRECTORY, HAD_RUN = 70, 71  # how job.sh ends where it runs nothing
+NO_DIRECTORY, HAD_RUN = 70, 71  # exit codes of job.sh when it runs nothing
 
 
 @dataclass(frozen=True, slots=True)
 class QueueRow:
-    """One job as the queue shows it, or as its scheduler's accounting keeps it."""
+    """A job as the queue or the scheduler's accounting shows it."""
 
     id: str
     name: str
-    state: str  # as the scheduler calls it
+    state: str  # in the scheduler's words
     reason: str = ""
-    start: datetime | None = None  # planned, while it waits
+    start: datetime | None = None  # the planned start, while queued
     end: datetime | None = None
     queue: str = ""
     nodes: str = ""
-    code: int | None = None  # the script's exit code, which is the program's
+    code: int | None = None  # the script's exit code, which is also the program's
     signal: int = 0
     by: str = ""  # the uid that cancelled it
     array: str = ""  # of a part: the number of the whole array
@@ -45,22 +45,22 @@ class QueueRow:
 
 @dataclass(frozen=True, slots=True)
 class StateTable:
-    """What a scheduler's states mean: each of its words → in ours."""
+    """The meaning of a scheduler's states: its words → ours."""
 
-    title: str  # what people call the scheduler
+    title: str  # the scheduler's name for people
     waits: Mapping[str, str]
-    runs: Mapping[str, str]  # in words, if it isn't just running
-    ends: Mapping[str, tuple[EndKind, str]]  # those that say more than that it is over
-    held: str = ""  # the reason of a job that its own user holds
+    runs: Mapping[str, str]  # a description, if it isn't simply running
+    ends: Mapping[str, tuple[EndKind, str]]  # those that say more than that it has ended
+    held: str = ""  # the reason shown for a job that its own user holds
 
     def is_active(self, row: QueueRow) -> bool:
-        """Whether it waits or runs."""
+        """Whether the job is queued or running."""
         return row.state in self.waits or row.state in self.runs
 
 
 @dataclass(frozen=True, slots=True)
 class EndRecord:
-    """What the job wrote of its own end."""
+    """A job's own record of its end."""
 
     kind: str
     code: int
@@ -81,45 +81,45 @@ class SiteLook:
     claimed: bool = False  # it was submitted, or that was tried
     ran: bool = False
     timed: bool = False  # its own clock stopped it
-    termed: bool = False  # someone else did
+    termed: bool = False  # someone else stopped it
     paused: bool = False
     id: str = ""
     began: datetime | None = None
     ends: datetime | None = None  # by its own clock
-    cancel: str | None = None  # who wanted it stopped
+    cancel: str | None = None  # who cancelled it
     warning: str = ""
-    connector: str = ""  # its kind, and on which node and port it listens
+    connector: str = ""  # its kind, and the node and port where it listens
     record: EndRecord | None = None
-    lasts: timedelta | None = None  # from its beginning
-    parts: int = 1  # of a session: how many it has, each with a look of its own
-    joined: Joined | None = None  # of a session in parts: their results are together
-    words: str = field(default="", compare=False)  # the scheduler's last words about it
+    lasts: timedelta | None = None  # from its start
+    parts: int = 1  # how many parts the session has, each with its own look
+    joined: Joined | None = None  # of a session in parts: the joined results
+    words: str = field(default="", compare=False)  # the scheduler's last message about it
 
     @property
     def certain(self) -> bool:
-        """Whether its record alone tells the whole truth."""
+        """Whether the job's record alone is conclusive."""
         if self.record is None or self.record.kind == "terminated":
             return False
         return self.record.oom or self.record.kind != "exited" or self.record.code <= 128
 
 
 def part_of(key: str, number: int) -> str:
-    """What one part of a session is called: no session's key has a slash in it."""
+    """Return the name of one part of a session; keys have no slash."""
     return f"{key}/{number}"
 
 
 def jobs_of(key: str, parts: int) -> list[str]:
-    """What is watched for a session: itself, or each of its parts."""
+    """Return the jobs of a session: itself, or each of its parts."""
     return [key] if parts == 1 else [part_of(key, number) for number in range(parts)]
 
 
 def session_of(job: str) -> str:
-    """The session that a job is a part of."""
+    """Return the session that a job belongs to."""
     return job.partition("/")[0]
 
 
 def judge(table: StateTable, look: SiteLook, row: QueueRow | None) -> JobState | None:
-    """What is true of a job; None: its record is still to come, or the scheduler's memory must be asked."""
+    """Return the state of a job; None if its record is still expected or the scheduler's accounting must be asked."""
     active = row is not None and table.is_active(row)
     if not look.claimed:
         return _of_queue(table, look, row) if row and active else JobState(State.UNKNOWN)
@@ -131,13 +131,13 @@ def judge(table: StateTable, look: SiteLook, row: QueueRow | None) -> JobState |
 
 
 def await_files(look: SiteLook, row: QueueRow | None) -> JobState:
-    """A job that has just left the queue: files may take a moment to be seen from another machine."""
+    """Return the state of a job that has just left the queue, as its files may appear with a delay."""
     started = look.began or (row.start if row else None)
     return JobState(State.RUNNING, started=started, condition="it has ended; its record is awaited")
 
 
 def settle(table: StateTable, look: SiteLook) -> JobState:
-    """The last word on a job of which the scheduler knows nothing any more."""
+    """Return the final state of a job that the scheduler no longer knows."""
     if look.record or (look.cancel is not None and not look.ran) or look.timed or look.termed:
         return _describe_ended(table, look, None)
     words = "unknown: it is not in the queue, and there is no record of it yet"
@@ -145,8 +145,8 @@ def settle(table: StateTable, look: SiteLook) -> JobState:
 
 
 def _of_queue(table: StateTable, look: SiteLook, row: QueueRow) -> JobState:
-    """Where it is, as the queue shows it."""
-    if row.state in table.runs or look.ran:  # a view of the queue may be older than the start
+    """Return the state of a job in the queue."""
+    if row.state in table.runs or look.ran:  # the listing of the queue may be older than the start
         phrase = table.runs.get(row.state, "")
         words = phrase and f"{table.title} job {row.id} {phrase}"
         if look.paused:
@@ -166,7 +166,7 @@ def _of_queue(table: StateTable, look: SiteLook, row: QueueRow) -> JobState:
 
 
 def read_connector(text: str) -> Connector | None:
-    """Where a job listens, as its own record has it: `uri:shell c1:23456`."""
+    """Read where a job listens from its own record: `uri:shell c1:23456`."""
     kind, _, place = text.partition(" ")
     return Connector(kind, "AVAILABLE", "HTTP", place) if place else None
 
@@ -180,7 +180,7 @@ def _describe_ended(table: StateTable, look: SiteLook, row: QueueRow | None) -> 
 
 
 def _end(table: StateTable, look: SiteLook, row: QueueRow | None) -> End:
-    """How it ended: what stopped it from outside before what it said itself, unless that is certain."""
+    """Return how a job ended; what stopped it from outside counts before its own record, unless that is certain."""
     record = look.record
     usage = record.usage if record else None
     detail = record.detail if record else ""
@@ -205,7 +205,10 @@ def _end(table: StateTable, look: SiteLook, row: QueueRow | None) -> End:
 
 
 def _read_schedulers_record(table: StateTable, look: SiteLook, code: int, signal: int) -> End:
-    """How it ended, by the scheduler's word alone; the job's own script has two codes that are not its program's."""
+    """Return how a job ended by the scheduler's record alone.
+
+    Two exit codes are the job script's, not the program's.
+    """
     if code == HAD_RUN and look.ran:
         words = f"{table.title} started it again, and nothing runs twice: there is no record of how it ended at first"
         return End(EndKind.UNKNOWN, detail=words)
@@ -225,7 +228,7 @@ def _plain(code: int) -> int | None:
 
 
 def _read_exit(code: int, signal: int, usage: Usage | None, detail: str = "") -> End:
-    """An exit code, or the signal that a shell tells as 128 and its number."""
+    """Return the end for an exit code; above 128 it stands for a signal, as in a shell."""
     number = signal or code - 128
     if number in set(Signals):
         return End(EndKind.SIGNALLED, signal=number, detail=detail, usage=usage)

@@ -1,4 +1,4 @@
-"""Submitting a session once: its files and its job go in one exec, and whoever finds its directory there goes away."""
+"""Submitting a session once: its files and job go in one exec, which does nothing if the session's directory exists."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from sublet.platforms.batch.scripts import each_script, job_script, nodes_script
 from sublet.platforms.batch.watch import SiteWatch
 from sublet.reach.port import Outcome, Reach
 
-UNSURE = 76  # the exit code of `submit.sh`: the scheduler may or may not have the job
+UNSURE = 76  # exit code of `submit.sh`: the scheduler may or may not have the job
 
 
 @dataclass(frozen=True, slots=True)
 class Submitter:
-    """How the sessions of one platform get to its scheduler."""
+    """Submits the sessions of one platform to its scheduler."""
 
     scheduler: Scheduler
     platform: str
@@ -29,7 +29,7 @@ class Submitter:
     watch: SiteWatch
 
     async def submit(self, job: Job, key: str, submission: Submission, around: Surroundings) -> None:
-        """Send what was brought, then submit; a session that is there already is left as it is."""
+        """Send staged data, then submit the job; a session that was submitted before is left unchanged."""
         contents = self._files(job, self.guest.check_key(key), submission, around)
         await self.guest.carry_once(key)
         root = await self.guest.root()
@@ -39,7 +39,7 @@ class Submitter:
         if not submitted.known or not self.watch.knows(key):
             self.watch.note_submitted(
                 key, submitted.id, job.amounts.parts
-            )  # what was seen before is what it was before
+            )  # discard what was seen before the submission
         await self.guest.leave_to_job(key)
 
     def _check(self, outcome: Outcome) -> None:
@@ -50,7 +50,7 @@ class Submitter:
             raise self.scheduler.failures(self.platform).explain(outcome)
 
     def _files(self, job: Job, key: str, submission: Submission, around: Surroundings) -> dict[str, bytes]:
-        """What is written into the session's directory."""
+        """Return the files for the session's directory."""
         try:
             text = program(job, key, submission, around)
         except ValueError as error:

@@ -1,4 +1,4 @@
-"""What a site has: asked for at most once in a while, and kept for the time when nobody is signed in."""
+"""The survey of a site: made rarely, and saved for times when nobody is signed in."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 class Surveyor:
-    """The last survey, as the scheduler said it: read anew each time, so new versions read what old ones kept."""
+    """The last survey, saved as the scheduler's raw output, so that newer versions can read what older ones saved."""
 
     def __init__(self, failures: Failures, file: Path, fresh: timedelta, needed: Sequence[str], site: str = "") -> None:
-        """Read what was kept of this site, if anything; another site may have had the platform's name before."""
+        """Read the saved survey of this site, if any; another site may have had the platform's name before."""
         self._failures, self._file, self._fresh, self._site = failures, file, fresh, site
-        self._needed = needed  # the answers without which it is no survey
+        self._needed = needed  # the answers without which there is no survey
         self._said: dict[str, str] = {}
         self._as_of, self._trouble = NEVER, ""
         self._expired = False
@@ -45,21 +45,21 @@ class Surveyor:
 
     @property
     def site_file(self) -> str:
-        """What the site's own settings file says; empty if there is none."""
+        """The content of the site's own settings file; empty if there is none."""
         return self._said.get("site", "")
 
     @property
     def said(self) -> Mapping[str, str]:
-        """What the commands of the last survey printed, by their names."""
+        """The output of the last survey's commands, by name."""
         return self._said
 
     @property
     def trouble(self) -> str:
-        """Why the site can't be asked now, if so."""
+        """Why the site can't be asked now; empty if it can."""
         return self._trouble
 
     def describe(self, nodes: Sequence[SiteNode], *notes: str) -> Survey:
-        """The survey of a site with these nodes, of which some may be away."""
+        """Return the survey of a site with these nodes; those that are away are left out."""
         return Survey(
             as_of=self.as_of,
             nodes=tuple(node.node for node in nodes if node.here),
@@ -70,17 +70,17 @@ class Surveyor:
         )
 
     def heed(self, fresh: timedelta) -> None:
-        """Survey no more often than this."""
+        """Set how long a survey is good for."""
         self._fresh = fresh
 
     def expire(self) -> None:
-        """Survey anew when it is next looked at, however new the last survey is."""
+        """Make a new survey at the next look, however recent the last one is."""
         self._expired = True
 
     async def look(self, reach: Reach, commands: dict[str, Command[Outcome]]) -> None:
-        """Survey anew if the last one is too old; if that can't be done now, the last one must do.
+        """Survey the site again if the last survey is too old; if that fails for now, keep the last one.
 
-        Whoever comes while a survey is under way doesn't wait for it, if there is one that was made before.
+        While another survey is under way, return at once if there is an older one.
         """
         if self._lock.locked() and self._said:
             return
@@ -100,7 +100,7 @@ class Surveyor:
             await asyncio.to_thread(self._keep)
 
     def doubt(self, error: LoginNeeded | PlatformUnreachable) -> None:
-        """The site can't be asked: say so in the survey, if there is one; else raise the error itself."""
+        """Note in the survey that the site can't be asked; raise the error if there is no survey."""
         if not self._said:
             raise error
         self._trouble = f"this was seen at {self._as_of:%Y-%m-%d %H:%M} UTC: {error.sentences}"
@@ -111,10 +111,10 @@ class Surveyor:
         part.replace(self._file)
 
     def disk(self) -> dict[str, int]:
-        """The room that there is for sessions, as a pool, in bytes."""
+        """Return the disk space for sessions in bytes, as a pool."""
         room = re.findall(r"\s(\d+)\s+\d+%", self._said.get("room", ""))
         return {"disk": int(room[-1]) * KIB} if room else {}
 
     def tools(self) -> dict[str, str]:
-        """The tools that are there: name → path."""
+        """Return the installed tools: name → path."""
         return dict(line.split(" ", 1) for line in self._said.get("tools", "").splitlines() if " " in line)

@@ -1,4 +1,4 @@
-"""The settings by which a system gets data: what it may fetch by itself, how fast, and how much of it is kept there."""
+"""The settings for data on a system: what it may fetch by itself, how fast, and how much is kept there."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from sublet.platforms.port import Memory
 from sublet.reach.port import Command, Outcome
 
 GIB = 1 << 30
-MEASURING = 600  # seconds that a system has to add up the files of a directory
+MEASURING = 600  # seconds to add up the files of a directory
 
 
 def read_size(outcome: Outcome) -> int:
-    """What `du -sk` says, in bytes; what it may not read it leaves out, and says so."""
+    """Read the output of `du -sk`, in bytes; unreadable files aren't counted."""
     count = outcome.text.split("\t")[0].strip()
     if not count.isdecimal():
         raise PlatformRefused(f"The size of a directory can't be measured there: {outcome.complaint}")
@@ -27,7 +27,10 @@ def read_size(outcome: Outcome) -> int:
 
 
 def find_address(collection: str, root: str, path: str) -> str:
-    """The address of a path of the system in its collection of Globus, which shows `root`; NoWay if there is none."""
+    """Return the address of a path in the system's Globus collection, which exposes `root`.
+
+    Raise NoWay if there is none.
+    """
     if not collection:
         raise NoWay("it has no collection of Globus in its settings (`globus`)")
     whole = PurePosixPath(path)
@@ -72,11 +75,11 @@ class TransferSettings(RemotePlatform):
     )
 
     async def find_in_collection(self, key: str, path: str) -> str:
-        """The address by which Globus reads a file that a session left."""
+        """Return the address by which Globus reads a result file."""
         return find_address(
             self.globus, self.globus_root, f"{await self.session_directory(key)}/work/{restore_path(path)}"
         )
 
     async def measure_place(self, path: str) -> int:
-        """How many bytes the files below a directory there take."""
+        """Return the total size in bytes of the files below a directory."""
         return await self.reach.run(Command(("du", "-sk", "--", path), read_size, seconds=MEASURING))

@@ -1,7 +1,7 @@
-"""Watching many jobs as a good guest: one bulk look at the queue at a time, files in between, accounting at need.
+"""Watches many jobs as a good guest: one bulk query of the queue at a time, files in between, accounting if needed.
 
-The scheduler is asked at most once in `every` seconds, and less often while it is in trouble. The jobs' own records are
-files, and may be looked at more often. What has ended is never asked for again.
+The scheduler is asked at most once in `every` seconds, and less often while it has trouble. The jobs' own records are
+files, and may be read more often. Ended jobs are never asked for again.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from sublet.platforms.batch.scheduler import Rows, Scheduler
 from sublet.platforms.batch.states import QueueRow, SiteLook, await_files, jobs_of, judge, part_of, session_of, settle
 from sublet.reach.port import Reach
 
-SESSION = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # how a session's job is called
-ASKED_LATELY = 900.0  # seconds for which a job that nobody asks for is still watched
-REMEMBERED = 5000  # ends
-AT_ONCE = 10  # jobs that accounting is asked for at a time
-JOINED = 4  # sessions in parts that are put together at a time
+SESSION = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # the name of a session's job
+ASKED_LATELY = 900.0  # seconds for which a job that nobody asks about is still watched
+REMEMBERED = 5000  # ended jobs
+AT_ONCE = 10  # jobs per query of the accounting
+JOINED = 4  # sessions whose parts are joined at a time
 SUBMITTED = JobState(State.QUEUED, condition="submitted")
-AGAIN = 300.0  # seconds until it is asked again for one that it doesn't know
-SLOWEST = 16  # times the usual pause, while the scheduler is in trouble
+AGAIN = 300.0  # seconds until accounting is asked again about a job that it doesn't know
+SLOWEST = 16  # times the usual pause, while the scheduler has trouble
 
 
 class SiteWatch:
     """The states of one platform's jobs, by their keys.
 
-    Each part of a session in parts is a job like any other, called KEY/N, until they are put together as the session's.
+    Each part of a session in parts is a job like any other, called KEY/N, until they are joined.
     """
 
     def __init__(self, scheduler: Scheduler, platform: str, every: float, look: float, patience: float) -> None:
-        """Nothing is known yet."""
+        """Start without any knowledge."""
         self._scheduler, self._failures = scheduler, scheduler.failures(platform)
         self.energy = EnergyAccounts(scheduler)
         self._every, self._look_every, self._patience = every, min(every, look), patience
@@ -59,33 +59,33 @@ class SiteWatch:
         self._cleaned: dict[str, float] = {}
 
     def heed(self, every: float, look: float) -> None:
-        """Ask no more often than this from now on."""
+        """Set the minimum seconds between queries of the queue, and between reads of the records."""
         self._every, self._look_every = every, min(every, look)
 
     def under_way(self) -> int:
-        """How many sessions wait or run, as far as is known."""
+        """Return how many sessions are known to be queued or running."""
         rows = {session_of(job) for job, row in self._rows.items() if self._is_active(row)}
         active = {name for name in rows if SESSION.fullmatch(name) and not self._over(name)}
         known = {session_of(key) for key, state in self._states.items() if state.state in (State.QUEUED, State.RUNNING)}
         return len(active | known)
 
     def note_submitted(self, key: str, id: str = "", parts: int = 1) -> None:
-        """A job was submitted just now: it waits, whatever an older view of the queue shows."""
+        """Record that a job was just submitted: it is queued, even if an older listing of the queue lacks it."""
         self.forget(key)
         self._submitted[key] = time.monotonic()
         self._looks[key] = SiteLook(claimed=True, id=id, parts=parts)
         self._states[key] = SUBMITTED
 
     def stir(self) -> None:
-        """Something was done to a job: look anew the next time that someone asks."""
+        """Ask again at the next opportunity, because something was done to a job."""
         self._queued_at = self._looked_at = float("-inf")
 
     def knows(self, key: str) -> bool:
-        """Whether anything was seen of it."""
+        """Whether the session's state is known."""
         return key in self._states
 
     def forget(self, key: str) -> None:
-        """Know nothing of it any more."""
+        """Forget a session and its parts."""
         jobs = {key, *jobs_of(key, self.look(key).parts)}
         for job in jobs:
             self.energy.forget(job)
@@ -94,7 +94,8 @@ class SiteWatch:
                 known.pop(job)
 
     def note_cleaned(self, key: str) -> None:
-        """Its directory is gone: it is unknown from now on, though the queue may still show its last moments."""
+        """Record that a session's directory was removed: it is unknown from now on, though the queue may still
+        show it."""
         now = time.monotonic()
         self.forget(key)
         self._cleaned = {old: when for old, when in self._cleaned.items() if now - when < ASKED_LATELY} | {key: now}
@@ -103,22 +104,23 @@ class SiteWatch:
         return self._cleaned.get(session_of(job), float("-inf")) >= when
 
     def look(self, key: str) -> SiteLook:
-        """What was last seen of its files."""
+        """Return what was last seen in the session's directory."""
         return self._looks.get(key, SiteLook())
 
     def find_number(self, key: str) -> str:
-        """The scheduler's number of it: as it said at submit, else, where that was cut off, as the queue shows it."""
+        """Return the scheduler's number of a job: as given at submit, or if that was interrupted, as the queue shows
+        it."""
         if id := self.look(key).id:
             return id
         row = self._rows.get(key) or self._rows.get(part_of(key, 0))
         return row.number if row else ""
 
     def count(self) -> int:
-        """How many jobs were in the queue when it was last seen."""
+        """Return how many jobs were in the queue when it was last read."""
         return sum(self._is_active(row) for row in self._rows.values())
 
     async def ask(self, reach: Reach, root: str, keys: Sequence[str]) -> dict[str, JobState]:
-        """Their states, as fresh as a good guest can have them."""
+        """Return the states of these jobs, as fresh as the minimum intervals allow."""
         async with self._lock:
             now = time.monotonic()
             open_ = [key for key in keys if not self._over(key)]
@@ -136,7 +138,7 @@ class SiteWatch:
 
     async def _refresh(self, reach: Reach, root: str, wanted: Sequence[str], now: float) -> None:
         if all(now - self._submitted.get(key, float("-inf")) < self._look_every for key in wanted):
-            return  # they were submitted just now, and can't have got far
+            return  # they were just submitted, and can't have got far
         queue_due = now - self._queued_at >= self._every * self._slow
         if not queue_due and self._failure and now - self._queued_at < self._every * self._slow:
             raise self._failure
@@ -157,7 +159,7 @@ class SiteWatch:
         self._trim()
 
     def _list_seen(self, keys: Iterable[str]) -> list[str]:
-        """Those of which something is known: what was cleaned while others were asked is forgotten."""
+        """Return those keys that are still known, as some may have been cleaned up during a query."""
         return [key for key in keys if key in self._looks]
 
     def _list_watched(self, now: float) -> list[str]:
@@ -166,7 +168,7 @@ class SiteWatch:
         return list(self._asked)
 
     async def _see(self, reach: Reach, root: str, keys: Sequence[str], queue: bool, now: float) -> Rows | None:
-        """One exec: the queue if it is its turn, and the files."""
+        """Read the queue if it is due, and the session directories, in one exec."""
         commands: list[Any] = [self._scheduler.to_queue(self._failures)] if queue else []
         commands += to.to_look(self._failures, root, keys)
         try:
@@ -185,7 +187,7 @@ class SiteWatch:
         return rows
 
     def _judge(self, key: str) -> bool:
-        """Whether what was seen says how it is."""
+        """Set a job's state from what was seen; return whether that was conclusive."""
         row, look, session = _of(key, self._rows), self._looks[key], session_of(key)
         if session in self._cleaned and not look.claimed:
             row = None
@@ -194,7 +196,7 @@ class SiteWatch:
             and not (row and self._is_active(row))
             and not look.ran
         ):
-            return True  # the queue was seen before it was submitted
+            return True  # the queue was read before the job was submitted
         state = judge(self._scheduler.states, look, row)
         if state:
             self._states[key] = state
@@ -202,7 +204,7 @@ class SiteWatch:
         return state is not None
 
     def _late(self, key: str, now: float) -> bool:
-        """Whether a record need not be waited for any longer."""
+        """Whether the wait for a job's record is over; if not, set its provisional state."""
         look = self._looks[key]
         if look.record or now - self._gone.setdefault(key, now) >= self._patience:
             return True
@@ -212,7 +214,7 @@ class SiteWatch:
         return False
 
     async def _recall(self, reach: Reach, keys: Sequence[str], now: float) -> None:
-        """What neither the queue nor the files say: the scheduler may remember."""
+        """Ask the scheduler's accounting about jobs that neither the queue nor the files explain."""
         some = [key for key in keys if now - self._recalled.get(key, float("-inf")) >= AGAIN][:AT_ONCE]
         kept: Rows = {}
         if some:
@@ -228,7 +230,7 @@ class SiteWatch:
             )
 
     async def _put_together(self, reach: Reach, root: str, keys: Sequence[str]) -> None:
-        """The states of sessions in parts; of those whose parts have all ended, first the results."""
+        """Set the states of sessions in parts; join the results of those whose parts have all ended."""
         ended = [key for key in keys if all(map(self._over, self._jobs(key))) and not self._looks[key].joined][:JOINED]
         answers = await reach.run_all([to.to_join(root, key) for key in ended]) if ended else []
         for key, joined in zip(ended, answers, strict=True):
@@ -241,7 +243,7 @@ class SiteWatch:
         return jobs_of(key, self._looks[key].parts)
 
     def _part(self, job: str) -> JobState:
-        """How a part is doing, and when its time is over: its whole time is still to come, if it waits."""
+        """Return the state of a part with the end of its time; a queued part has its whole time still ahead."""
         state, look = self._states.get(job, SUBMITTED), self._looks.get(job)
         if state.state is State.ENDED or look is None or look.lasts is None:
             return state
@@ -254,5 +256,5 @@ class SiteWatch:
 
 
 def _of(job: str, rows: Mapping[str, QueueRow]) -> QueueRow | None:
-    """The row of a job; of a part that has none of its own, the one that speaks of all."""
+    """Return the row of a job; a part without a row of its own has that of the whole array."""
     return rows.get(job) or rows.get(session_of(job))

@@ -1,4 +1,4 @@
-"""The way in to what listens on a node, for a job whose record says where that is."""
+"""Connections to a job's service on a node, as the job's record describes it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sublet.reach.port import Reach
 
 
 async def place_connector(reach: Reach, key: str, state: JobState) -> JobState:
-    """The same state, with the connector as it is reached from here; while it can't be, why not."""
+    """Return the state with its connector reachable from here; if that fails, without it and with the reason."""
     if state.state is State.ENDED:
         await reach.untunnel(key)
     if state.connector is None:

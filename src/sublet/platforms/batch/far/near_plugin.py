@@ -1,4 +1,4 @@
-"""A file transfer plug-in beside the access point, for nodes behind a spool: what their system keeps does not travel.
+"""A file transfer plug-in at the access point, for nodes behind a spool: files that their system keeps aren't sent.
 
     near_plugin BRIDGE LARGE PLAIN -classad
     near_plugin BRIDGE LARGE PLAIN -infile ASKED -outfile SAID
@@ -6,10 +6,10 @@
     subletkept:///scratch/kept/sha256-1234/sha256-1234       a file that the system keeps
     subletkeptdir:///scratch/kept/sha256-1234/sha256-1234    a directory, as an archive
 
-In the place of such a file it leaves a note of where it lies, which the far half heeds (annexes/split/far_kept.py).
-What a job names by an address of the web it has the service bring to the system's cache (annexes/job_addresses.py);
-whatever is not for the cache is left to PLAIN, a plug-in of HTCondor's, and if that brings LARGE bytes or more, the
-service has the system keep them by their content. BRIDGE is the directory of the node's bridge.
+In place of such a file it leaves a note with its path, which the far half reads (annexes/split/far_kept.py).
+For web addresses that a job names, it has the service bring the files to the system's cache (annexes/job_addresses.py).
+The rest is left to PLAIN, one of HTCondor's own plug-ins; files of LARGE bytes or more that PLAIN transfers are then
+kept on the system by their content. BRIDGE is the directory of the node's bridge.
 """
 
 from __future__ import annotations
@@ -24,34 +24,37 @@ import time
 
 from sublet.platforms.batch.far.asked import AskedFile, leave_to, read_asked
 
-MARK = "sublet-kept 3f0d8c1e-6f0a-4b0e-9a51-6c1c8a4f7b52"  # what a note begins with, and nothing else does
+MARK = "sublet-kept 3f0d8c1e-6f0a-4b0e-9a51-6c1c8a4f7b52"  # the start of every note, and of nothing else
 KINDS = {"subletkept": "file", "subletkeptdir": "tree"}
 WEB = ("http", "https", "dav", "davs")
 METHODS = re.compile(r'(?m)^(\s*SupportedMethods\s*=\s*")([^"]*)"')
-PAUSE = 0.1  # seconds between two looks for an answer
-SILENT = 10.0  # seconds without a sign of life of the service after which it is not waited for
+PAUSE = 0.1  # seconds between two checks for an answer
+SILENT = 10.0  # seconds without a heartbeat of the service after which waiting stops
 REQUESTS = "asked"  # below BRIDGE
 
 
 class ServiceRequest:
-    """Something that the service is asked to have in the cache of the system."""
+    """A request to the service to put something into the system's cache."""
 
     def __init__(self, bridge: str, words: dict[str, str]) -> None:
-        """Written down whole, or not at all, by a name that is never used again."""
+        """Write the request atomically, under a unique name."""
         self.path = os.path.join(bridge, REQUESTS, f"{os.urandom(8).hex()}.json")
         with open(self.path + ".part", "w") as file:
             json.dump(words, file)
         os.rename(self.path + ".part", self.path)
 
     def wait(self) -> str:
-        """The path of what is kept; empty: it isn't, or the service says nothing."""
+        """Wait for the answer, and return the path of the kept file.
+
+        Empty if it isn't kept or the service doesn't answer.
+        """
         seen, touched = time.monotonic(), 0.0
         while time.monotonic() - seen < SILENT:
             with contextlib.suppress(OSError), open(self.path + ".answer") as file:
                 answer = json.load(file)
                 break
             with contextlib.suppress(OSError):
-                if os.stat(self.path).st_mtime != touched:  # the service touches it while it brings it
+                if os.stat(self.path).st_mtime != touched:  # touched by the service during the transfer
                     seen, touched = time.monotonic(), os.stat(self.path).st_mtime
             time.sleep(PAUSE)
         else:
@@ -63,7 +66,7 @@ class ServiceRequest:
 
 
 def ask(bridge: str, wanted: list[dict[str, str]]) -> list[str]:
-    """Ask for several at once; the path of each that is kept."""
+    """Send several requests at once, and return the path of each kept file, or an empty string."""
     try:
         requests = [ServiceRequest(bridge, words) for words in wanted]
     except OSError:
@@ -72,7 +75,7 @@ def ask(bridge: str, wanted: list[dict[str, str]]) -> list[str]:
 
 
 def put_note(target: str, kind: str, place: str) -> int:
-    """Leave a note in the place of a file; its size."""
+    """Write a note in place of a file, and return the note's size."""
     with open(target + ".note", "w") as file:
         file.write(f"{MARK} {kind} {place}\n")
     os.rename(target + ".note", target)
@@ -80,7 +83,7 @@ def put_note(target: str, kind: str, place: str) -> int:
 
 
 def bring_web(bridge: str, wanted: list[AskedFile], answers: str) -> list[AskedFile]:
-    """Have the service bring these, and say of which it did; the others."""
+    """Have the service bring these files, report those that it brought, and return the others."""
     paths = ask(bridge, [{"url": each.url} for each in wanted])
     left = []
     with open(answers, "a") as file:
@@ -93,7 +96,7 @@ def bring_web(bridge: str, wanted: list[AskedFile], answers: str) -> list[AskedF
 
 
 def keep_large(bridge: str, large: int, brought: list[AskedFile]) -> None:
-    """Have the system keep what has come and is large, so that it crosses once for all jobs that have the same."""
+    """Have the system keep the large files among these, so that each is sent only once for all jobs."""
     targets = [each.target for each in brought if os.path.isfile(each.target) and not os.path.islink(each.target)]
     targets = [target for target in targets if os.stat(target).st_size >= large]
     for target, path in zip(targets, ask(bridge, [{"file": target} for target in targets])):  # noqa: B905
@@ -102,7 +105,7 @@ def keep_large(bridge: str, large: int, brought: list[AskedFile]) -> None:
 
 
 def transfer(bridge: str, large: int, plain: str, asked: str, answers: str) -> int:
-    """Bring all that is asked for."""
+    """Transfer all files that HTCondor asks for, and return the exit code."""
     with open(asked) as file:
         wanted = read_asked(file.read())
     schemes = {each: each.url.partition(":")[0].lower() for each in wanted}
@@ -118,7 +121,7 @@ def transfer(bridge: str, large: int, plain: str, asked: str, answers: str) -> i
 
 
 def describe_self(plain: str) -> int:
-    """What HTCondor's own plug-in can do, and what this one can."""
+    """Print the capabilities of HTCondor's own plug-in, with this plug-in's schemes added."""
     with subprocess.Popen([plain, "-classad"], stdout=subprocess.PIPE, universal_newlines=True) as process:
         text = process.communicate()[0]
     more = ",".join(KINDS)

@@ -1,5 +1,6 @@
-# For what removes directories: `aside DIRECTORY NAME` moves one to $trash/NAME, where no half of it is ever seen. The trash goes
-# when it is empty, so another one's end may take it away just now. Returns 1 if the directory is gone, 73 if it can't be moved.
+# For scripts that remove directories: `aside DIRECTORY NAME` moves one to $trash/NAME, so that a half-removed directory
+# is never seen. The trash is removed when it is empty, which another process may do at any moment, so this retries.
+# Returns 1 if the directory is gone, 73 if it can't be moved.
 aside() {
     tries=0 said=
     while [ -d "$1" ]; do

@@ -1,5 +1,5 @@
-# What a reservation runs that is itself a job, until its session is there: then it is that session's job. Argument: the directory of
-# the reservation, which goes when it is given up. The scheduler ends it with its time.
+# Run by a reservation that is itself a job: it waits until its session exists, and then becomes that session's job.
+# Argument: the directory of the reservation, which is removed when it is given up. The scheduler ends it with its time.
 key=${1##*/} root=${1%/reservations/*}
 session=$root/sessions/$key
 while [ -d "$1" ]; do

@@ -1,9 +1,11 @@
-# Stops sessions. Before it stands the scheduler's own piece, with `cancel_job`. Arguments: the root directory, who wants it (as
-# JSON), then keys. The first who asked is kept. What has not begun never will, and its end is told at once.
+# Stops sessions. The scheduler's own part, with `cancel_job`, stands before it. Arguments: the root directory, who
+# cancels (as JSON), then keys. The first to cancel is recorded. A job that has not begun never will, and its end is
+# recorded at once.
 #
-# `cancel_job` stops the job of `$key` in the session's directory; `$id` is its number, if that is known. One that has no job any
-# more is no error. Jobs are known by their names, which come from the sessions' keys and are never given again. Where only a number
-# can be named, its name and `submitted_at` (submitted.sh) say whether it is still the same job's.
+# `cancel_job` stops the job of `$key` in the session's directory; `$id` is its number, if known. A job that is already
+# gone is no error. Jobs are identified by their names, which come from the sessions' keys and are never reused. Where a
+# scheduler accepts only numbers, the job's name and `submitted_at` (submitted.sh) tell whether it is still the same
+# job.
 
 root=$1 by=$2
 shift 2

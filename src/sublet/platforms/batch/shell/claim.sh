@@ -1,6 +1,7 @@
-# Lets one service bring an entry of the cache, and no other meanwhile: answers `other`, also where it has come, or `mine` and then the
-# size and the path of each file that has come before, each ended by a zero byte. Arguments: the root directory, the entry's name in `kept`,
-# who asks, and `take` to be given it whoever has it, or `look` to see only what has come. After `other` stands who that is, if it is a service.
+# Lets one service, and no other meanwhile, transfer an entry of the cache. Answers `other`, also if the entry is
+# complete, or `mine` followed by the size and path of each file received so far, each ended by a zero byte. Arguments:
+# the root directory, the entry's name in `kept`, who asks, and `take` to take the claim from any owner, or `look` to
+# only list what has been received. `other` is followed by the owner, if that is a service.
 umask 077
 cd "$1/kept/$2" || exit 73
 if [ "$4" != look ] && ! mkdir claim 2>/dev/null; then

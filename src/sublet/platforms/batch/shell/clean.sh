@@ -1,5 +1,5 @@
-# Removes all that a session left. Arguments: the root directory and the key. Aside first, so that half of it is never seen.
-# With the last one the directories go that all were in.
+# Removes everything of a session. Arguments: the root directory and the key. Directories are moved aside first, so that
+# a half-removed session is never seen. With the last session, the directories that contained them are removed too.
 root=$1 key=$2 trash=trash
 case $key in '' | */* | .*) exit 64 ;; esac
 cd "$root" || exit 0

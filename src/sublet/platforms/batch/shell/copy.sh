@@ -1,5 +1,5 @@
-# Copies a file or a folder of the system into an entry of the cache, as what comes of it; links are what they lead to, and what is
-# neither a file nor a folder is left out. Arguments: the root directory, the entry's name in `kept`, the path, and what it becomes in
+# Copies a file or folder of the system into an entry of the cache; links are followed, and anything that is neither a
+# file nor a folder is left out. Arguments: the root directory, the entry's name in `kept`, the path, and its name in
 # the entry.
 umask 077
 path=$3

@@ -1,7 +1,7 @@
-# Brings one file as an entry of the cache by curl: options are lines as curl's settings have them, with the address and the headers that
-# open it, which curl reads from its standard input alone; `version` is what the server called the file when it was looked at. It goes
-# on with what came before if that is of the same version, and follows no redirection. What comes has a name of its own until the
-# server's headers have shown of which version it is, so that no other road goes on with anything else.
+# Fetches one file into an entry of the cache with curl. Its options are lines of a curl config with the address and the
+# headers that authenticate, which curl reads from standard input only; `version` is the file's version when it was last
+# checked. It resumes a partial file of the same version, and follows no redirects. The received data has a name of its
+# own until the server's headers have shown its version, so that no other transfer resumes from the wrong data.
 whole=part.file.sublet-part mark=part.file.sublet-mark piece=part.file.curl heads=part.file.headers
 
 count() { stat -c %s "$piece" 2>/dev/null || stat -c %s "$whole" 2>/dev/null || echo 0; }
