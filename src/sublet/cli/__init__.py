@@ -8,8 +8,8 @@ import sys
 
 
 def main() -> None:
-    """Run the command that was typed, and exit as it says; Ctrl-C ends it quietly from here on."""
-    heard = _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler  # else it is ignored, as in a background
+    """Run the command in sys.argv and exit with its code; from here on, Ctrl-C ends it without a traceback."""
+    heard = _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler  # else ignored, as in the background
     if heard:
         _signal.signal(_signal.SIGINT, leave)
     from sublet.cli.app import run_command_line  # the long part
@@ -18,7 +18,7 @@ def main() -> None:
         if heard:
             _signal.signal(_signal.SIGINT, _signal.default_int_handler)
         run_command_line()
-    except KeyboardInterrupt:  # between one thing that heeds it and the next
+    except KeyboardInterrupt:  # between two parts that handle it themselves
         sys.exit(130)
     finally:
         if heard:
@@ -26,5 +26,5 @@ def main() -> None:
 
 
 def leave(number: int, frame: object) -> None:
-    """End at once: nothing has begun yet, or all is done."""
+    """Exit at once, before anything has begun or after everything is done."""
     os._exit(128 + number)

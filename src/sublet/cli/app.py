@@ -1,4 +1,4 @@
-"""The `sublet` command: which commands there are, where each lives, and how errors are told."""
+"""The `sublet` command: its subcommands, the module of each, and how errors are reported."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from sublet.cli.problems import Problem, wants_json
 from sublet.kernel.errors import SubletError
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-# Section → command → the file that has it, and one line on it. The help is drawn from this alone; a file is loaded when
-# one of its commands is typed.
+# Section → command → its module and a summary. The help is made from this alone; a module is imported only when
+# one of its commands is used.
 SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Ask and run": {
         "ask": ("booking.cli.asking", "When and where can this run? Shows offers."),
@@ -92,14 +92,14 @@ EXAMPLE = "sublet run --cores 2 --time 10m -- python sim.py"
 
 
 class Sublet(CommandGroup):
-    """Loads a command when it is asked for."""
+    """The root group, which imports a command when it is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All names, in the order of the help."""
+        """Return all names, in the order of the help."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of this name."""
+        """Return the command of this name, or None."""
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = getattr(importlib.import_module(f"sublet.{COMMANDS[cmd_name][0]}"), cmd_name)
@@ -108,13 +108,13 @@ class Sublet(CommandGroup):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that was typed; a near miss is suggested."""
+        """Return the command that was typed; raise a usage error with a suggestion if it is unknown."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             raise click.UsageError(f"There is no command {args[0]}.{_nearest(args[0])}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The commands, in sections."""
+        """Write the commands to the help, in sections."""
         for section, commands in SECTIONS.items():
             with formatter.section(section):
                 formatter.write_dl([(name, line) for name, (_, line) in commands.items()], col_max=12)
@@ -150,13 +150,13 @@ cli = Sublet(
 
 
 def run(words: Sequence[str], **extra: Any) -> int:
-    """Run a command line; the exit code says how it went: 1 refused, 2 usage, 3 unreachable, 4 login needed."""
+    """Run a command line; return its exit code: 1 refused, 2 usage, 3 unreachable, 4 login needed."""
     try:
         code = cli.main(list(words), prog_name="sublet", standalone_mode=False, **extra)
-        if sys.stdout is not None:  # nobody may want to hear
+        if sys.stdout is not None:  # it may be closed
             sys.stdout.flush()
         return code if isinstance(code, int) else 0
-    except BaseException as error:  # each is told in its own way
+    except BaseException as error:  # each kind is reported in its own way
         for kind, tell in WAYS:
             if isinstance(error, kind):
                 outcome = tell(error)
@@ -165,7 +165,7 @@ def run(words: Sequence[str], **extra: Any) -> int:
 
 
 def run_command_line() -> None:
-    """Run the command that was typed, and exit as it says."""
+    """Run the command in sys.argv, and exit with its code."""
     try:
         sys.exit(run(sys.argv[1:]))
     finally:
@@ -174,7 +174,7 @@ def run_command_line() -> None:
 
 
 def _drop_unwritable(stream: TextIO | None) -> None:
-    """Forget what can't be written, else Python tries it again at the very end, complains, and exits with 120."""
+    """Discard output that can't be written; otherwise Python tries again at exit, complains, and exits with 120."""
     if stream is None or stream.closed:
         return
     try:
@@ -194,22 +194,22 @@ def _usage(error: click.UsageError) -> Problem:
 
 
 def _report_abort(error: click.Abort) -> int | Problem:
-    """Someone said no, or stopped it; or a question was asked where nobody sits."""
+    """Report that the person declined or interrupted, or that a question couldn't be answered without a terminal."""
     stopped = isinstance(error.__cause__ or error.__context__, KeyboardInterrupt)
     if stopped or (sys.stdin is not None and sys.stdin.isatty()):
         return 130
-    click.echo(err=True)  # ends the question's own line
+    click.echo(err=True)  # ends the line of the question
     return Problem("The question was not answered.", "Type it in a terminal, or answer by an option: --help.", 2)
 
 
 def _had_enough(_: BaseException) -> int:
-    """Whoever read this has had enough: nothing went wrong."""
+    """Exit successfully after the reader closed the pipe, as `head` does."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return 0
 
 
 def _leave(error: SystemExit) -> int:
-    if error.code == 1 and hasattr(sys.stdout, "wrapped"):  # so click leaves when nobody reads any more
+    if error.code == 1 and hasattr(sys.stdout, "wrapped"):  # click's exit after a broken pipe
         return _had_enough(error)
     raise error
 
@@ -230,7 +230,7 @@ def _describe_unexpected(error: Exception) -> Problem:
     return Problem(f"something unexpected happened: {type(error).__name__}: {error}", hint, 1, "unexpected", 500)
 
 
-# What a command may end with, and how it is told: the first that fits.
+# Exception → how it is reported; the first match counts.
 WAYS: tuple[tuple[type[BaseException], Callable[[Any], int | Problem]], ...] = (
     (click.exceptions.NoArgsIsHelpError, _help),
     (click.UsageError, _usage),

@@ -1,4 +1,4 @@
-"""`backup` and `restore`: a service's own state, as one file."""
+"""`backup` and `restore`: a service's state as one file."""
 
 from __future__ import annotations
 

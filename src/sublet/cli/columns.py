@@ -1,4 +1,4 @@
-"""Tables that fit a terminal: cells are folded, the least columns left out, and the widest put below their row."""
+"""Tables that fit a terminal: long cells are folded, minor columns dropped, and wide ones moved below their row."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from dataclasses import dataclass, field
 from sublet.cli.screen import longest_piece, pad, paint_phase, width_of, wrap
 
 GAP = "  "
-BELOW = "    "  # before what is put below a row
-COMFORTABLE = 20  # columns below which a folded cell takes so many lines that other columns are rather left out
-READABLE = 10  # columns below which it is hard to read
+BELOW = "    "  # indentation of cells below a row
+COMFORTABLE = 20  # width below which folded cells get so tall that minor columns are dropped instead
+READABLE = 10  # width below which a folded cell is hard to read
 
 
 @dataclass(frozen=True)
 class Manner:
-    """How a table becomes narrower: nothing is cut, and the first column, which is typed elsewhere, isn't folded."""
+    """How a table is made narrower; nothing is truncated, and the first column, which people type, isn't folded."""
 
-    keep: Collection[str] = ()  # columns that are not folded either
-    least: Sequence[str] = ()  # columns that are left out if others would be unreadable, the least important first
+    keep: Collection[str] = ()  # further columns that aren't folded
+    least: Sequence[str] = ()  # columns that may be dropped, the least important first
 
 
 @dataclass
 class Columns:
-    """Headings and rows, and the columns that are put below each row because there is no room beside the others."""
+    """A table's headings and rows, and the columns that are moved below each row."""
 
     head: list[str]
     rows: list[list[str]]
     manner: Manner = field(default_factory=Manner)
     below: list[int] = field(default_factory=list)
     widths: list[int] = field(init=False)
-    words: list[int] = field(init=False)  # the width of the longest word of each column
+    words: list[int] = field(init=False)  # of the longest word in each column
 
     def __post_init__(self) -> None:
         """Measure each column once."""
@@ -39,7 +39,7 @@ class Columns:
         self.words = [max(map(longest_piece, column)) for column in columns]
 
     def fit(self, width: int | None) -> list[str]:
-        """The lines, within so many columns if that can be."""
+        """Return the table's lines, within this width if possible."""
         if width is not None:
             self._make_room(width)
         limits = self._limits(None if width is None else self._level(width))
@@ -54,7 +54,7 @@ class Columns:
         while not self._has_room(width, READABLE):
             movable = [index for index in self._beside() if self._can_fold(index)]
             if not movable:
-                return  # what is left is in one piece, whatever the width
+                return  # the remaining columns can't be folded
             self.below = sorted([*self.below, max(movable, key=lambda index: self.widths[index])])
 
     def _has_room(self, width: int, least: int) -> bool:
@@ -62,7 +62,7 @@ class Columns:
         return level is None or level >= least
 
     def _level(self, width: int) -> int | None:
-        """How wide columns may be that can be folded, so that all of it fits; None if it does as it is."""
+        """Return the widest limit for foldable columns with which the table fits; None if it fits without folding."""
         room = width - len(GAP) * (len(self._beside()) - 1)
         if self._takes(None) <= room:
             return None
@@ -73,7 +73,7 @@ class Columns:
         return sum(limits[index] for index in self._beside())
 
     def _limits(self, level: int | None) -> list[int]:
-        """The width of each column at a level; none is narrower than its longest word."""
+        """Return the width of each column at a level; no column is narrower than its longest word."""
         if level is None:
             return self.widths
         return [

@@ -1,4 +1,4 @@
-"""What every command has: --json, --quiet, -v, and help that ends in an example."""
+"""What all commands share: --json, --quiet, -v, and a help text that ends with an example."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ import click
 
 from sublet.cli.output import Output
 
-COMPLETING = "_SUBLET_COMPLETE"  # set in the environment by a shell that wants words completed
-AFTER = "sublet.after"  # in a context's meta: how many words were typed after --
+COMPLETING = "_SUBLET_COMPLETE"  # the environment variable of shell completion
+AFTER = "sublet.after"  # key in a context's meta: the number of words after --
 F = TypeVar("F", bound=Callable[..., Any])
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 class Example(str):
-    """The example that ends a help text."""
+    """The example at the end of a help text."""
 
     __slots__ = ()
 
     def __new__(cls, *lines: str) -> Example:
-        """One or more lines that can be typed."""
+        """Make an example of one or more command lines."""
         return super().__new__(cls, "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines))
 
 
 def common_options() -> list[click.Option]:
-    """The options that every command takes, anew for each."""
+    """Return new instances of the options that every command has."""
     return [
         click.Option(["--json"], is_flag=True, help="Print JSON."),
         click.Option(["--quiet", "-q"], is_flag=True, help="Print only what a script needs."),
@@ -37,21 +37,21 @@ def common_options() -> list[click.Option]:
 
 
 def with_options(function: F, options: Sequence[Callable[[F], F]]) -> F:
-    """A command with these options, which its help lists in this order."""
+    """Add options to a command, listed in this order in its help."""
     for option in reversed(options):
         function = option(function)
     return function
 
 
 def output_of(ctx: click.Context) -> Output:
-    """The output that was asked for, here or in a word before."""
+    """Return the output that the options of this command, or of a group before it, ask for."""
     before = ctx.obj if isinstance(ctx.obj, Output) else Output()
     asked = {name: ctx.params.pop(name) or getattr(before, name) for name in ("json", "quiet", "verbose")}
     return Output(**asked)
 
 
 def add_completion(parameter: click.Parameter) -> None:
-    """Let a parameter whose own type knows no values be completed by its name."""
+    """Complete a parameter's values by its name if its type provides none."""
     of_type = parameter.shell_complete
 
     def complete(ctx: click.Context, incomplete: str) -> list[Any]:
@@ -63,10 +63,10 @@ def add_completion(parameter: click.Parameter) -> None:
 
 
 class Word(click.Command):
-    """A command that draws as it is told."""
+    """A command with the common options and an output."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
-        """Like any other, with the common options at the end, and with values that a shell can complete."""
+        """Add the common options at the end, and shell completion of values."""
         super().__init__(*args, **settings)
         self.params += common_options()
         if COMPLETING in os.environ:
@@ -74,17 +74,17 @@ class Word(click.Command):
                 add_completion(parameter)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Remember how much stands after --, which click would forget."""
+        """Record how many words follow --, which click doesn't."""
         if "--" in args:
             ctx.meta[AFTER] = len(args) - args.index("--") - 1
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
-            error.ctx = error.ctx or ctx  # click leaves it out where a value is missing, and the hint names the command
+            error.ctx = error.ctx or ctx  # click omits it if a value is missing, and the hint needs the command
             raise
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Make the output that was asked for, before or after the command's name, and run."""
+        """Make the output that the options ask for, and run the command."""
         ctx.obj = output_of(ctx)
         return super().invoke(ctx)
 
@@ -93,21 +93,21 @@ LONGEST_SENTENCE = 300  # characters
 
 
 class CommandGroup(click.Group):
-    """Commands under one noun; the common options count before and after."""
+    """A group of commands; the common options can be given before and after the subcommand."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
-        """Like any other, with the common options at the end."""
+        """Add the common options at the end."""
         settings.setdefault("context_settings", SETTINGS)
         super().__init__(*args, **settings)
         self.params += common_options()
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Make the output that was asked for, and run."""
+        """Make the output that the options ask for, and run the subcommand."""
         ctx.obj = output_of(ctx)
         return super().invoke(ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Each command with the whole first sentence of its help, in as many lines as that takes."""
+        """List each command with the whole first sentence of its help, wrapped."""
         known = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
         rows = [(name, command.get_short_help_str(limit=LONGEST_SENTENCE)) for name, command in known if command]
         with formatter.section("Commands"):
@@ -115,15 +115,15 @@ class CommandGroup(click.Group):
 
 
 class DefaultGroup(CommandGroup):
-    """Commands under one noun; what names none of them is of the one that is meant without a name."""
+    """A group with a default command, for words that name no subcommand."""
 
     def __init__(self, *args: Any, default: str, **settings: Any) -> None:
-        """`default` is the name of that one."""
+        """Set the name of the default command."""
         super().__init__(*args, **settings)
         self.default = default
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put the name in, where none was typed."""
+        """Insert the default command's name if no subcommand was typed."""
         plain = ("--json", "--quiet", "-q", "--verbose", "-v")
         first = next((number for number, word in enumerate(args) if word not in plain), len(args))
         if first < len(args) and args[first] not in ("--help", "-h", *self.commands):
@@ -132,19 +132,19 @@ class DefaultGroup(CommandGroup):
 
 
 class Lazy(CommandGroup):
-    """Commands under one noun that are loaded when they are typed: name → the file that has it, and its name there."""
+    """A group whose commands are imported on use: name → module, and the command's name in it."""
 
     def __init__(self, *args: Any, where: Mapping[str, str], **settings: Any) -> None:
-        """Know where they are."""
+        """Set where the commands are."""
         super().__init__(*args, **settings)
         self.where = where
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All names."""
+        """Return all names."""
         return sorted(self.where)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of this name."""
+        """Return the command of this name, or None."""
         if cmd_name not in self.where:
             return None
         file, _, name = self.where[cmd_name].partition(":")
@@ -153,7 +153,7 @@ class Lazy(CommandGroup):
 
 
 def command(name: str, *example: str, **settings: Any) -> Callable[[Callable[..., Any]], Word]:
-    """Make a function a command whose help ends in this example; it is given the output first."""
+    """Return a decorator that makes a function a command with this example; its first argument is the output."""
     settings.setdefault("context_settings", SETTINGS)
 
     def made(function: Callable[..., Any]) -> Word:

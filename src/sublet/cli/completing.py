@@ -1,6 +1,6 @@
-"""What a shell offers when Tab is pressed: files, and the names of what there is.
+"""Shell completion of files, and of the names of sessions, platforms and other objects.
 
-It is fast and silent: a service that doesn't run is not started, and what goes wrong completes to nothing.
+It is fast and silent: a service that isn't running isn't started, and errors complete to nothing.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from sublet.booking.model.phases import ACTIVE, Phase
 from sublet.client.call import Call
 
 T = TypeVar("T")
-Finder = Callable[[click.Context], Iterable[str | tuple[str, str]]]  # names, with what they are if that is known
-BEGUN = "sublet.begun"  # what is typed so far of the word
-WORD = re.compile(r"[\w.-]+")  # a name that is one word in every shell
-PATIENCE = 2.0  # seconds; nobody waits longer for a Tab
+Finder = Callable[[click.Context], Iterable[str | tuple[str, str]]]  # yields names, optionally with a description
+BEGUN = "sublet.begun"  # key in a context's meta: the word typed so far
+WORD = re.compile(r"[\w.-]+")  # names that need no quoting in any shell
+PATIENCE = 2.0  # seconds; nobody waits longer after pressing Tab
 ACTIVE_ONLY = frozenset({"cancel", "pause", "resume", "extend", "attach"})
 OVER_ONLY = frozenset({"delete"})
 OTHERS = {*Phase} - ACTIVE
 
 
 def complete(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
-    """What could stand for a parameter, as far as it is typed."""
+    """Return the completions of a parameter's value."""
     if kind := _path_kind(parameter):
         return [CompletionItem(begun, type=kind)]
     finder = finder_of(ctx, parameter)
@@ -36,21 +36,21 @@ def complete(ctx: click.Context, parameter: click.Parameter, begun: str) -> list
     ctx.meta[BEGUN] = begun
     try:
         names = [(each, "") if isinstance(each, str) else each for each in finder(ctx)]
-    except Exception:  # a shell's prompt is no place for errors
+    except Exception:  # errors don't belong in a shell's prompt
         return []
     typed = {str(word) for word in _words_of(ctx.params.get(parameter.name or ""))}
     return [CompletionItem(name, help=what) for name, what in names if name.startswith(begun) and name not in typed]
 
 
 def finder_of(ctx: click.Context, parameter: click.Parameter) -> Finder | None:
-    """Who knows the values of a parameter: by its group's name and its own."""
+    """Return the function that finds a parameter's values, by the names of its group and of itself."""
     group = ctx.parent.info_name if ctx.parent else ""
     name = parameter.name or ""
     return BY_GROUP.get((group or "", name)) or BY_NAME.get(name)
 
 
 def _path_kind(parameter: click.Parameter) -> str:
-    """`file` or `dir` for what names one."""
+    """Return `file` or `dir` if a parameter is a path; otherwise ""."""
     metavar = (parameter.metavar or "").upper()
     if "DIR" in metavar:
         return "dir"
@@ -63,16 +63,16 @@ def _words_of(value: Any) -> Sequence[Any]:
 
 
 def ask_service(call: Call[T]) -> T:
-    """What a service answers that runs already."""
+    """Call the service, only if it is running."""
     from sublet.client.address import find_address
     from sublet.client.link import Link
 
-    address = replace(find_address(), home=None)  # without a home it isn't started
+    address = replace(find_address(), home=None)  # without a home, the service isn't started
     return Link(address).do(replace(call, patience=PATIENCE))
 
 
 def sessions(ctx: click.Context) -> Iterator[tuple[str, str]]:
-    """Sessions that the command can be about: by their ids, and by their names where something is typed already."""
+    """Yield the sessions that suit the command: their ids and, once a letter is typed, their names."""
     from sublet.booking.calls import sessions as calls
 
     unwanted = {Phase.OFFERED, Phase.REJECTED, Phase.EXPIRED} | (ACTIVE if ctx.info_name in OVER_ONLY else set())
@@ -84,7 +84,7 @@ def sessions(ctx: click.Context) -> Iterator[tuple[str, str]]:
 
 
 def offers(_: click.Context) -> Iterator[tuple[str, str]]:
-    """Offers that are open."""
+    """Yield the open offers."""
     from sublet.booking.calls import sessions as calls
 
     for view in ask_service(calls.sessions(phase=Phase.OFFERED, limit=200)).items:
@@ -92,21 +92,21 @@ def offers(_: click.Context) -> Iterator[tuple[str, str]]:
 
 
 def results(ctx: click.Context) -> Iterator[str]:
-    """The files that the session left which is named before."""
+    """Yield the result files of the session that was typed before."""
     from sublet.booking.calls import results as calls
 
     yield from (file.path for file in ask_service(calls.results(ctx.params["session"])).items)
 
 
 def platforms(_: click.Context) -> Iterator[tuple[str, str]]:
-    """Platforms that the service asks."""
+    """Yield the platforms."""
     from sublet.booking.calls import platforms as calls
 
     yield from ((item.name, item.kind) for item in ask_service(calls.platforms()).items)
 
 
 def systems(_: click.Context) -> list[str]:
-    """Clusters: the person's own, and those of the catalogue."""
+    """Return the systems: the person's own, and those of the catalogue."""
     from sublet.kernel.home import sublet_home
     from sublet.systems.own import Systems
 
@@ -114,7 +114,7 @@ def systems(_: click.Context) -> list[str]:
 
 
 def queues(ctx: click.Context) -> Iterator[tuple[str, str]]:
-    """Queues of the cluster that is named before, else of all that are the person's own."""
+    """Yield the queues of the system that was typed before, or of all of the person's own systems."""
     from sublet.kernel.home import sublet_home
     from sublet.systems.own import Systems
 
@@ -128,77 +128,77 @@ def queues(ctx: click.Context) -> Iterator[tuple[str, str]]:
 
 
 def annexes(_: click.Context) -> Iterator[str]:
-    """The person's annexes."""
+    """Yield the person's annexes."""
     from sublet.annexes.calls import annexes as calls
 
     yield from (item.name for item in ask_service(calls.annexes()).items)
 
 
 def templates(_: click.Context) -> Iterator[str]:
-    """Templates for leases."""
+    """Yield the templates for leases."""
     from sublet.annexes.calls import annexes as calls
 
     yield from (item.name for item in ask_service(calls.templates()).items)
 
 
 def accounts(_: click.Context) -> Iterator[str]:
-    """Community accounts."""
+    """Yield the community accounts."""
     from sublet.access.calls import accounts as calls
 
     yield from (item.name for item in ask_service(calls.accounts()).items)
 
 
 def apps(_: click.Context) -> Iterator[str]:
-    """Apps of the gateway."""
+    """Yield the gateway's apps."""
     from sublet.apps.calls import apps as calls
 
     yield from (item.name for item in ask_service(calls.apps()).items)
 
 
 def groups(_: click.Context) -> Iterator[str]:
-    """Groups of the gateway's people."""
+    """Yield the gateway's groups."""
     from sublet.people.calls import profiles as calls
 
     yield from (item.name for item in ask_service(calls.groups()).items)
 
 
 def jobs(_: click.Context) -> Iterator[tuple[str, str]]:
-    """Jobs of the person's annexes."""
+    """Yield the jobs of the person's annexes."""
     from sublet.annexes.calls import jobs as calls
 
     yield from ((item.id, item.annex) for item in ask_service(calls.jobs()).items)
 
 
 def hooks(_: click.Context) -> Iterator[tuple[str, str]]:
-    """Who is told of the person's sessions."""
+    """Yield the person's notifications."""
     from sublet.notices.calls import hooks as calls
 
     yield from ((item.id[:8], item.address) for item in ask_service(calls.hooks()).items)
 
 
 def tokens(_: click.Context) -> Iterator[tuple[str, str]]:
-    """The person's tokens."""
+    """Yield the person's tokens."""
     from sublet.people.calls import people as calls
 
     yield from ((item.id[:8], item.note) for item in ask_service(calls.tokens()).items)
 
 
 def rules(_: click.Context) -> Iterator[tuple[str, str]]:
-    """A gateway's rules."""
+    """Yield the gateway's access rules."""
     from sublet.access.calls import rules as calls
 
     yield from ((item.id[:8], f"{item.effect} {item.who}") for item in ask_service(calls.rules()).items)
 
 
 def requests(_: click.Context) -> Iterator[tuple[str, str]]:
-    """Requests for access that are open."""
+    """Yield the open requests for access."""
     from sublet.access.calls import access as calls
 
     yield from ((item.id[:8], f"{item.person}: {item.name}") for item in ask_service(calls.requests("open")).items)
 
 
 def phases(_: click.Context) -> list[str]:
-    """What a session can be."""
+    """Return all phases."""
     return sorted(ACTIVE | OTHERS)
 
 

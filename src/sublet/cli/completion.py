@@ -1,4 +1,4 @@
-"""`completion`: the script that makes a shell complete Sublet's words."""
+"""`completion`: prints the script for a shell's completion."""
 
 from __future__ import annotations
 

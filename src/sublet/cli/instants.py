@@ -1,4 +1,4 @@
-"""Days, times and durations as people type them, as instants that the service takes."""
+"""Converts dates, times and durations as people type them to instants for the service."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DAYS_AGO = {"today": 0, "yesterday": 1}
 
 
 def read_past(text: str | None) -> str | None:
-    """A day or an instant (by the clock here, unless it has a zone), `yesterday`, or so long ago: `7d`."""
+    """Parse a date or time (local unless it has a zone), `today`, `yesterday`, or how long ago, such as `7d`."""
     if text in DAYS_AGO:
         today = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
         return instant_text((today - timedelta(days=DAYS_AGO[text])).astimezone(UTC))
@@ -22,7 +22,7 @@ def read_past(text: str | None) -> str | None:
 
 
 def read_coming(text: str | None) -> str | None:
-    """A day or an instant (by the clock here, unless it has a zone), so long from now (`2h`), or `tomorrow 9am`."""
+    """Parse a date or time (local unless it has a zone), how long from now, such as `2h`, or `tomorrow 9am`."""
     spoken = parse_spoken(text.split(), datetime.now().astimezone()) if text else None
     return instant_text(spoken.start) if spoken else _read(text, 1)
 
@@ -37,4 +37,4 @@ def _read(text: str | None, direction: int) -> str | None:
             instant = datetime.now(UTC) + direction * parse_duration(text, FURTHEST)
         except BadAmount:
             raise BadAmount(text=text, what="a day or a time", example="2026-11-01, '2026-11-01 12:00' or 7d") from None
-    return instant_text(instant.astimezone(UTC))  # what has no zone is meant by the clock of this machine
+    return instant_text(instant.astimezone(UTC))  # a time without a zone is local

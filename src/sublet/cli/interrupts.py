@@ -1,4 +1,4 @@
-"""Ctrl-C where something must be said of it: kept back until it can be heeded, and never lost."""
+"""Ctrl-C during critical parts of a command: deferred until it can be handled, and never lost."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from types import TracebackType
 
 
 class Interrupts:
-    """Heeds Ctrl-C as ever until it is told to hold it back; while one is being heeded, the next one is held back, too.
+    """Handles Ctrl-C as usual until `hold` is called; while one is being handled, the next is deferred, too.
 
-    Of two that come while they are held back, the second is heeded at once: nobody waits for what hangs.
+    Of two that come while they are deferred, the second takes effect at once, so that a hanging command can be stopped.
     """
 
     def __init__(self) -> None:
-        """None has come."""
+        """Start without a pending interrupt."""
         self._is_held = self._has_come = self._is_ours = False
 
     def __enter__(self) -> Interrupts:
-        """From now on; not where it is ignored, and not in a thread, which never sees one."""
+        """Install the handler, except where SIGINT is ignored, or outside the main thread, which never receives it."""
         is_heard = signal.getsignal(signal.SIGINT) is signal.default_int_handler
         if is_heard and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, self._note)
@@ -28,16 +28,16 @@ class Interrupts:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """As it was before; one that was held back to the end has been overtaken by it."""
+        """Restore the default handler; an interrupt that is still deferred is dropped."""
         if self._is_ours:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def hold(self) -> None:
-        """Hold it back from now on."""
+        """Defer Ctrl-C from now on."""
         self._is_held = True
 
     def release(self) -> None:
-        """Heed it from now on, and one that was held back at once."""
+        """Handle Ctrl-C from now on; raise KeyboardInterrupt if one was deferred."""
         if self._has_come:
             self._has_come = False
             raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""Keys under which something is started once."""
+"""The option for an idempotency key."""
 
 from __future__ import annotations
 

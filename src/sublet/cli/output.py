@@ -1,4 +1,4 @@
-"""Draws what commands say: for people, as JSON, or only what a script needs. Data on stdout, notes on stderr."""
+"""Prints the output of commands: for people, as JSON, or only what scripts need. Data on stdout, notes on stderr."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ VERBATIM = frozenset({"FILE", "ID", "NAME", "PAGE", "PATH", "SESSION", "TIME"}) 
 
 
 class Output:
-    """Where a command's words go."""
+    """The output of a command."""
 
     def __init__(self, json: bool = False, quiet: bool = False, verbose: bool = False) -> None:
-        """One of three manners: people's words, JSON, or quiet."""
+        """Choose the format: for people, JSON, or quiet."""
         self.json, self.quiet, self.verbose = json, quiet, verbose
 
     def show(self, value: Any, human: Callable[[], Iterable[str]], quiet: Callable[[], Iterable[str]]) -> None:
-        """Print a value in the manner that was asked for."""
+        """Print a value in the chosen format."""
         if self.json:
             self.data(value)
             return
@@ -48,27 +48,27 @@ class Output:
         click.echo(json.dumps(plain(value), indent=2, ensure_ascii=False))
 
     def note(self, text: str) -> None:
-        """Tell a person something beside the data."""
+        """Print a note to stderr, unless quiet."""
         if not self.quiet:
             say(text)
 
     def detail(self, text: str) -> None:
-        """Tell it only to those who want to know more."""
+        """Print a note to stderr, only with --verbose."""
         if self.verbose:
             say(text)
 
     @property
     def for_people(self) -> bool:
-        """Whether it is drawn for people."""
+        """Whether the output is formatted for people."""
         return not (self.json or self.quiet)
 
     @property
     def can_ask(self) -> bool:
-        """Whether someone sits there who could answer a question."""
+        """Whether there is a terminal on which a question can be answered."""
         return sys.stdin.isatty() and sys.stderr.isatty() and not self.quiet
 
     def link(self) -> Link:
-        """The way to the service; what is waited for is told as a note."""
+        """Return the connection to the service, which reports as notes what it waits for."""
         from sublet.client.address import find_address  # not needed to show help
         from sublet.client.link import Link
 
@@ -78,7 +78,7 @@ class Output:
 
 
 def is_aligned(line: str) -> bool:
-    """Whether a line has columns, which breaking it between words would undo."""
+    """Whether a line has columns, which wrapping would destroy."""
     return "  " in line.strip()
 
 
@@ -87,7 +87,7 @@ def _indent(line: str) -> str:
 
 
 def say(text: str) -> None:
-    """Write lines to stderr, broken between words where they are read on a terminal."""
+    """Write lines to stderr, wrapped to the width of a terminal."""
     width = columns_of(sys.stderr)
     for line in with_local_times(text).split("\n"):
         for part in [line] if is_aligned(line) else wrap(line, width, _indent(line)):
@@ -102,18 +102,18 @@ def table(
     least: Sequence[str] = (),
     margin: str = "",
 ) -> list[str]:
-    """Rows under their headings, in aligned columns; a column that is empty throughout is left out.
+    """Return rows under their headings in aligned columns; columns without any content are omitted.
 
-    On a terminal it fits the width: long cells are folded, but not in the first column nor in those to `keep`; the
-    `least` important columns are left out first, and what still has no room goes below its row. Elsewhere it is as wide
-    as it is. Sentences in cells name times by the clock of this machine.
+    On a terminal, the table fits the width: long cells are folded, except in the first column and in those to `keep`;
+    the `least` important columns are dropped first, and what still doesn't fit goes below its row. Elsewhere the width
+    is unlimited. Times within sentences are shown in local time.
     """
     from sublet.cli.columns import Columns, Manner  # help has no tables
 
     are_words = [head_of_it not in VERBATIM for head_of_it in head]
     body = [[_cell(cell, has_words) for cell, has_words in zip(row, are_words, strict=True)] for row in rows]
     kept = [column for column in range(len(head)) if any(row[column] for row in body)]
-    last = kept[-1] if kept else 0  # an empty cell at the end of a line needs no sign
+    last = kept[-1] if kept else 0  # an empty cell at the end of a line needs no dash
     cells = [[row[column] or ("" if column == last else "-") for column in kept] for row in body]
     drawn = Columns([head[column] for column in kept], cells, Manner(keep, least))
     return [f"{margin}{line}" for line in drawn.fit(_room(margin))]
@@ -125,18 +125,18 @@ def _cell(cell: str, has_words: bool) -> str:
 
 
 def _room(margin: str) -> int | None:
-    """The columns that are left on a terminal beside a margin."""
+    """Return the width of the terminal beside a margin; None if there is no terminal."""
     screen = columns_of(sys.stdout)
     return None if screen is None else screen - len(margin)
 
 
 def tame(text: str) -> str:
-    """Text on one line that can't do anything to a terminal, whoever wrote it."""
+    """Return the text on one line, without control characters, whoever wrote it."""
     return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
 
 
 def pairs(items: Iterable[tuple[str, str]], *, margin: str = "") -> list[str]:
-    """Names and values, one below the other; what is empty is left out, and what is long goes on in the next line."""
+    """Return aligned lines of names and values; empty values are omitted, and long ones wrapped."""
     kept = [(name, _cell(value, name.upper() not in VERBATIM)) for name, value in items if value]
     width = max((len(name) for name, _ in kept), default=0)
     screen = _room(margin)

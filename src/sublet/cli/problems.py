@@ -1,4 +1,4 @@
-"""How errors are shown: in words, or as JSON to those who asked for JSON."""
+"""Shows errors: in words, or as JSON with --json."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from sublet.kernel.errors import SubletError
 
 
 class Problem:
-    """What went wrong, what to do about it, and the exit code that says so."""
+    """An error to show: what went wrong, what to do, and the exit code."""
 
     def __init__(self, detail: str, hint: str, exit_code: int, code: str = "usage", status: int = 400) -> None:
-        """In the words of an error, or of the command line itself."""
+        """Describe an error of a call, or of the command line itself."""
         self.detail, self.hint, self.exit_code, self.code, self.status = detail, hint, exit_code, code, status
-        self.errors: list[Any] = []  # each mistake by itself, where there are several
+        self.errors: list[Any] = []  # the individual mistakes, if there are several
 
     @classmethod
     def from_error(cls, error: SubletError) -> Problem:
-        """The problem that one of our errors is."""
+        """Return the problem for a SubletError."""
         made = cls(error.message, error.advice, error.exit_code, error.code, error.status)
         errors = error.values.get("errors")
         made.errors = errors if isinstance(errors, list) else []
         return made
 
     def show(self, *, as_json: bool) -> int:
-        """Write it to stderr, and return the exit code."""
+        """Write the problem to stderr, and return the exit code."""
         if as_json:
             click.echo(self._json(), err=True)
         else:
@@ -40,7 +40,7 @@ class Problem:
         return self.exit_code
 
     def _json(self) -> str:
-        """The members of an RFC 9457 problem, as over HTTP, in one line: the last of stderr."""
+        """Return the problem as RFC 9457 JSON, like the API's, on one line: the last one of stderr."""
         import json  # only when something went wrong
 
         members = {"type": f"urn:sublet:problem:{self.code}", "code": self.code, "status": self.status}
@@ -49,6 +49,6 @@ class Problem:
 
 
 def wants_json(words: Sequence[str]) -> bool:
-    """Whether --json was typed; what stands after -- is somebody else's."""
+    """Whether --json was typed, not counting the words after --."""
     ours = words[: words.index("--")] if "--" in words else words
     return "--json" in ours

@@ -1,4 +1,4 @@
-"""One line on the terminal that says what is being waited for; elsewhere, a plain line now and then."""
+"""A progress line on the terminal or, elsewhere, an occasional plain line."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from sublet.cli.texts import with_local_times
 from sublet.client.progress import is_progress_wanted
 
 CLEAR = "\r\033[K"
-FIRST_LINE, LONGEST_SILENCE = 30.0, 600.0  # seconds before a plain line, and between two of them at most
+FIRST_LINE, LONGEST_SILENCE = 30.0, 600.0  # seconds before the first plain line, and the most between two
 
 
 class Progress:
-    """A line that is drawn over again, until something else is to be said."""
+    """A progress line that overwrites itself."""
 
     def __init__(self, *, wanted: bool) -> None:
-        """Nothing is shown yet."""
+        """Start without a line."""
         self._wanted = wanted and is_progress_wanted()
         self._redraws = is_terminal(sys.stderr) and os.environ.get("TERM") != "dumb"
         self._next = time.monotonic() + FIRST_LINE
@@ -30,11 +30,11 @@ class Progress:
 
     @property
     def is_over(self) -> bool:
-        """Whether something else has been said for good, such as what a job prints."""
+        """Whether the progress line has ended for good, because other output, such as a job's, has begun."""
         return self._over
 
     def show(self, text: str) -> None:
-        """Say it in the place of what was said before."""
+        """Replace the progress line by this text."""
         with self._lock:
             if not self._wanted or self._over:
                 return
@@ -42,13 +42,13 @@ class Progress:
             if not self._redraws:
                 self._say_now_and_then(text)
                 return
-            room = (columns_of(sys.stderr) or 80) - 1  # a line that fills the last column can't be drawn over
+            room = (columns_of(sys.stderr) or 80) - 1  # a line that fills the last column can't be overwritten
             sys.stderr.write(f"{CLEAR}{fit(text.replace(chr(10), ' '), room)}")
             sys.stderr.flush()
             self._shown = True
 
     def _say_now_and_then(self, text: str) -> None:
-        """A line of its own, ever less often."""
+        """Print a plain line, less and less often."""
         if time.monotonic() < self._next:
             return
         sys.stderr.write(f"{text}\n")
@@ -57,7 +57,7 @@ class Progress:
         self._next = time.monotonic() + self._silence
 
     def clear(self) -> None:
-        """Make room for other words."""
+        """Clear the progress line so that something else can be printed."""
         with self._lock:
             if self._shown:
                 sys.stderr.write(CLEAR)
@@ -65,6 +65,6 @@ class Progress:
                 self._shown = False
 
     def end(self) -> None:
-        """Make room, for good."""
+        """Clear the progress line, and show none again."""
         self.clear()
         self._over = True

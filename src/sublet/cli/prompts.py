@@ -1,4 +1,4 @@
-"""Questions to whoever sits there; where standard input ends instead, that is said, with what to do."""
+"""Prompts on the terminal; if standard input ends instead, an error says what to do."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ LOOK_EVERY = 0.3  # seconds
 
 
 def ask_for(question: str, how: str, **options: Any) -> str:
-    """What is typed; `how` says what to do where nobody can type."""
+    """Prompt for a text; `how` is the hint if nobody can answer."""
     return str(_ask_person(lambda: click.prompt(question, err=True, **options), question, how))
 
 
 def ask_yes_or_no(question: str, how: str, *, default: bool | None = False) -> bool:
-    """Whether they say yes."""
+    """Prompt for yes or no."""
     return _ask_person(lambda: click.confirm(question, default=default, err=True), question, how)
 
 
 def ask_meanwhile(question: str, choices: Sequence[str], default: str, is_settled: Callable[[], bool]) -> str | None:
-    """One of the choices; None if it was settled before it was answered."""
+    """Prompt for one of the choices; return None if `is_settled` becomes true before an answer."""
     import select  # only needed here
 
     while True:
@@ -49,10 +49,10 @@ def _ask_person(ask: Callable[[], T], question: str, how: str) -> T:
     try:
         answer = ask()
     except click.Abort as abort:
-        if not isinstance(abort.__context__, EOFError):  # Ctrl-C says enough
+        if not isinstance(abort.__context__, EOFError):  # Ctrl-C needs no explanation
             raise
         click.echo(err=True)
         raise NoAnswer(question=question.strip().rstrip("?:"), hint=how) from None
-    if not is_terminal(sys.stdin):  # nobody has typed the end of the question's line
+    if not is_terminal(sys.stdin):  # no Enter was typed to end the question's line
         click.echo(err=True)
     return answer

@@ -1,4 +1,4 @@
-"""The flags with which a person asks something of a cluster's scheduler, made from the table of its options."""
+"""The command line's flags for scheduler options, made from the table of those options."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def scheduler_flags(leave_out: Collection[str] = ()) -> tuple[Callable[[Any], Any], ...]:
-    """A flag for each option of the table."""
+    """Return a flag for each scheduler option."""
     return tuple(_flag(spec) for name, spec in scheduler_specs().items() if name not in leave_out)
 
 
 def scheduler_wishes(function: F) -> F:
-    """Give a command all of them."""
+    """Add all scheduler flags to a command."""
     return with_options(function, scheduler_flags())
 
 
@@ -31,6 +31,6 @@ def _flag(spec: Spec) -> Callable[[Any], Any]:
 
 
 def read_scheduler_flags(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What was typed of them, as a request's document has it."""
+    """Return the scheduler options that were typed, as fields of a request's document."""
     typed = {name: given[name] for name in scheduler_specs() if given.get(name) not in (None, ())}
     return {name: type_option(scheduler_specs()[name], value) for name, value in typed.items()}

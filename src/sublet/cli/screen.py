@@ -1,4 +1,4 @@
-"""The terminal: how wide it is, how wide text is on it, and whether it has colours."""
+"""The terminal: its width, the width of text on it, and its colours."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import TextIO
 from sublet.booking.model.phases import Phase
 
 ELLIPSIS = "…"
-NARROWEST = 20  # columns; whatever is narrower is no terminal that anyone reads
+NARROWEST = 20  # columns; smaller sizes aren't believed
 CODES = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "dim": "2", "bold": "1"}
-# What each phase looks like; what is over and went well needs no colour.
+# The colour of each phase; completed sessions have none.
 PHASES: dict[str, str] = {
     Phase.RUNNING: "green",
     Phase.AVAILABLE: "green",
@@ -28,13 +28,13 @@ PHASES: dict[str, str] = {
     Phase.EXPIRED: "dim",
     Phase.REJECTED: "dim",
 }
-# Text that is typed is never broken: what stands in backticks, or a command at the end of a line.
+# Text that people copy isn't wrapped: text in backticks, or a command at the end of a line.
 _COLOUR = re.compile(r"\033\[[0-9;]*m")
 _PIECES = re.compile(r"`[^`]*`\S*|sublet [^.;,]*$|\S+")
 
 
 def columns_of(stream: TextIO | None) -> int | None:
-    """How many columns a terminal has; None where what is written goes elsewhere, and may be of any width."""
+    """Return the width of a terminal; None if the stream isn't one, and lines may have any length."""
     if not is_terminal(stream):
         return None
     typed = os.environ.get("COLUMNS", "")
@@ -46,15 +46,15 @@ def columns_of(stream: TextIO | None) -> int | None:
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Whether someone reads it as it is written."""
+    """Whether a stream is a terminal."""
     try:
         return stream is not None and stream.isatty()
-    except ValueError:  # it is closed
+    except ValueError:  # the stream is closed
         return False
 
 
 def has_colours(stream: TextIO | None) -> bool:
-    """Whether to write in colours there: as NO_COLOR, FORCE_COLOR and TERM say, else on terminals."""
+    """Whether to write colours: as NO_COLOR, FORCE_COLOR and TERM say, or else on terminals."""
     environment = os.environ
     if environment.get("NO_COLOR"):
         return False
@@ -66,27 +66,27 @@ def has_colours(stream: TextIO | None) -> bool:
 
 
 def paint(text: str, colour: str, stream: TextIO | None = None) -> str:
-    """Text in a colour, where there are colours; stdout is meant if nothing else is."""
+    """Return the text in a colour, if the stream (by default stdout) has colours."""
     if not text or colour not in CODES or not has_colours(stream or sys.stdout):
         return text
     return f"\033[{CODES[colour]}m{text}\033[0m"
 
 
 def paint_phase(text: str, stream: TextIO | None = None) -> str:
-    """A phase in its colour; the spaces around it have none."""
+    """Return a phase in its colour, without colouring the spaces around it."""
     phase = text.strip()
     return text.replace(phase, paint(phase, PHASES.get(phase, ""), stream)) if phase else text
 
 
 def width_of(text: str) -> int:
-    """How many columns text takes: those of East Asia take two, marks over letters none."""
+    """Return how many columns a text takes: East Asian wide characters take two, combining marks none."""
     if "\033" in text:
         text = _COLOUR.sub("", text)
     return len(text) if text.isascii() else sum(width for _, width in _clusters(text))
 
 
 def fit(text: str, width: int) -> str:
-    """Text in so many columns at most; an ellipsis stands for what is left out."""
+    """Return the text within this width, cut with an ellipsis if necessary."""
     if width_of(text) <= width:
         return text
     kept, used = [], 0
@@ -99,12 +99,12 @@ def fit(text: str, width: int) -> str:
 
 
 def pad(text: str, width: int) -> str:
-    """Text with spaces after it, up to so many columns."""
+    """Return the text padded with spaces to this width."""
     return text + " " * max(0, width - width_of(text))
 
 
 def wrap(text: str, width: int | None, indent: str = "") -> list[str]:
-    """Text in lines of so many columns, broken between words; what can be typed or clicked is in one piece."""
+    """Wrap text between words; pieces that can be typed or clicked are kept whole."""
     if width is None or width_of(text) <= width:
         return [text]
     lead = text[: len(text) - len(text.lstrip())]
@@ -119,17 +119,17 @@ def wrap(text: str, width: int | None, indent: str = "") -> list[str]:
 
 
 def longest_piece(text: str) -> int:
-    """The columns that the widest piece of it takes, which is never broken."""
+    """Return the width of the widest piece that wrapping keeps whole."""
     return max(map(width_of, _PIECES.findall(text)), default=0)
 
 
 def _clusters(text: str) -> Iterator[tuple[str, int]]:
-    """Characters with the marks that belong to them, and the columns that they take."""
+    """Yield each character with its combining marks, and the columns that they take."""
     cluster, width = "", 0
     for char in text:
         own = _char_width(char)
         if own == 0 and cluster:
-            cluster, width = cluster + char, 2 if char == "\ufe0f" else width  # as an emoji it is wide
+            cluster, width = cluster + char, 2 if char == "\ufe0f" else width  # the emoji form is wide
             continue
         if cluster:
             yield cluster, width

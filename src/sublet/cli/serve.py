@@ -1,4 +1,4 @@
-"""`serve`: the service itself, in the foreground. The only file of the command line that loads it."""
+"""`serve`: the service in the foreground. The only module of the command line that imports the service."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def serve(
 
 
 def _load() -> None:
-    """Load the whole service. All of it stays, so nothing looks through it for garbage: not now, and never after."""
+    """Import the whole service, and exempt it from garbage collection, since it is never freed."""
     require_server("`sublet serve`")
     gc.disable()
     import_module("sublet.server.server")
@@ -92,7 +92,7 @@ def _load() -> None:
 
 
 def add_directly(config: str | None, address: str, role: str) -> PersonView:
-    """Make someone known in a gateway's database itself: the service need not run."""
+    """Add a person directly to a gateway's database; the service needn't be running."""
     require_server("`sublet person add` without a service")
     from sublet.server.server import add_person
 

@@ -1,4 +1,4 @@
-"""Your own service in the background: up, down."""
+"""`up` and `down`: the person's own service in the background."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sublet.kernel.home import sublet_home
 from sublet.kernel.serving import Serving, read_serving
 from sublet.people.calls.people import entry
 
-PATIENCE = 30.0  # seconds that a service may take to end
+PATIENCE = 30.0  # seconds that a service may take to stop
 
 
 @command("up", "sublet up")

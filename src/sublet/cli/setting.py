@@ -1,4 +1,4 @@
-"""`--set NAME=VALUE` and `--set-json NAME=JSON`."""
+"""The options `--set NAME=VALUE` and `--set-json NAME=JSON`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import click
 
 
 def set_words(items: Iterable[str]) -> dict[str, str]:
-    """Names and texts."""
+    """Return the names and texts of `--set`."""
     return dict(_split(item, "--set", "VALUE") for item in items)
 
 
 def set_json(items: Iterable[str]) -> dict[str, Any]:
-    """Names and values."""
+    """Return the names and values of `--set-json`."""
     values = {}
     for item in items:
         name, text = _split(item, "--set-json", "JSON")

@@ -1,4 +1,4 @@
-"""Times and amounts as people say them: rounded, local, and relative to now."""
+"""Times and amounts for people: rounded, in local time, and relative to now."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 SIZES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 DAY, TIME = r"\d{4}-\d\d-\d\d", r"\d\d:\d\d(?::\d\d)?"
-INSTANT = (  # as the service writes them, but not inside the name of a file or an interval; compiled when it is needed
+INSTANT = (  # as the service writes them, but not in file names or intervals; compiled on use
     rf"(?P<at>\bat )?(?<![\w./-])(?P<day>{DAY})[T ](?P<time>{TIME})"
     rf"(?:Z(?![\w/-]|\.\w)| UTC\b| to (?={DAY} {TIME} UTC\b))"
 )
-NAMED_DAY = r"\b\d\d:\d\d on [A-Z][a-z]+day \d{1,2} [A-Z][a-z]+, UTC\b"  # why an offer was made
+NAMED_DAY = r"\b\d\d:\d\d on [A-Z][a-z]+day \d{1,2} [A-Z][a-z]+, UTC\b"  # the time in an offer's reason
 
 
 def length(duration: timedelta, units: int = 2) -> str:
-    """`10 min`, `1 h 30 min`, `8 d`: two units at most, or fewer."""
+    """Return a duration in at most `units` units: `10 min`, `1 h 30 min`, `8 d`."""
     return describe_duration(duration, units)
 
 
 def size(count: int) -> str:
-    """`2 GiB`, `1.5 TiB`, `312 B`: three digits are enough."""
+    """Return a size to three digits: `2 GiB`, `1.5 TiB`, `312 B`."""
     amount, unit = float(count), 0
     while amount >= 1024 and unit < len(SIZES) - 1:
         amount, unit = amount / 1024, unit + 1
@@ -37,12 +37,12 @@ def size(count: int) -> str:
 
 
 def moment(instant: datetime | None, now: datetime, zone: tzinfo | None = None) -> str:
-    """`today 14:05`, `Mon 17 Nov 09:00`: in local time, with as much of the date as is needed."""
+    """Return a local time with as much of the date as needed: `today 14:05`, `Mon 17 Nov 09:00`."""
     return f"{_day(instant, now, zone)} {instant.astimezone(zone):%H:%M}" if instant else ""
 
 
 def at_moment(instant: datetime, now: datetime, zone: tzinfo | None = None) -> str:
-    """`today at 14:05`, `on Mon 17 Nov at 09:00`: the same in a sentence that would say `at`."""
+    """Return a local time for use in a sentence: `today at 14:05`, `on Mon 17 Nov at 09:00`."""
     day = _day(instant, now, zone)
     return f"{'on ' if ' ' in day else ''}{day} at {instant.astimezone(zone):%H:%M}"
 
@@ -55,7 +55,7 @@ def _day(instant: datetime, now: datetime, zone: tzinfo | None) -> str:
 
 
 def away(instant: datetime, now: datetime, units: int = 2) -> str:
-    """`now`, `in 5 min`, `2 h ago`."""
+    """Return the distance from now: `now`, `in 5 min`, `2 h ago`."""
     distance = instant - now
     if abs(distance) < timedelta(seconds=5):
         return "now"
@@ -63,12 +63,12 @@ def away(instant: datetime, now: datetime, units: int = 2) -> str:
 
 
 def when(instant: datetime | None, now: datetime, zone: tzinfo | None = None) -> str:
-    """`today 14:05 (in 5 min)`."""
+    """Return a local time and its distance from now: `today 14:05 (in 5 min)`."""
     return f"{moment(instant, now, zone)} ({away(instant, now)})" if instant else ""
 
 
 def window_text(interval: str) -> str:
-    """`between tomorrow 09:00 and 12:00 CET`: an interval in UTC, by the clock of this machine; else nothing."""
+    """Return an interval in UTC as local times, `between tomorrow 09:00 and 12:00 CET`; "" if it can't be parsed."""
     from sublet.booking.model.windows import parse_interval  # time zones take long to load
     from sublet.kernel.errors import BadRequest
 
@@ -83,7 +83,7 @@ def window_text(interval: str) -> str:
 
 
 def describe_price(cost: QuoteView) -> str:
-    """`0.12 EUR`, `3–5 kWh`: what something costs."""
+    """Return a price or cost: `0.12 EUR`, `3–5 kWh`."""
     least, most = (
         f"{number:.2g}" if 0 < number < 1 else f"{number:.2f}".rstrip("0").rstrip(".")
         for number in (cost.min, cost.max)
@@ -93,7 +93,7 @@ def describe_price(cost: QuoteView) -> str:
 
 
 def costs(cost: Cost | CostView, project: str = "") -> str:
-    """`4 node-hours, 512 core-hours: 512 SU of abc123`."""
+    """Return what a lease costs: `4 node-hours, 512 core-hours: 512 SU of abc123`."""
     hours = (("node-hour", cost.node_hours), ("core-hour", cost.core_hours), ("GPU-hour", cost.gpu_hours))
     used = [f"{round_number(amount)} {noun}{'' if amount == 1 else 's'}" for noun, amount in hours if amount]
     used = used or ["nothing yet"]
@@ -104,12 +104,12 @@ def costs(cost: Cost | CostView, project: str = "") -> str:
 
 
 def round_number(amount: float) -> str:
-    """To two digits, unless it is whole or large."""
+    """Return a number to two digits, or as an integer if it is whole or large."""
     return f"{amount:.0f}" if amount >= 100 or amount == round(amount) else f"{amount:.2g}"
 
 
 def with_local_times(text: str, now: datetime | None = None) -> str:
-    """A sentence of the service, with its instants as times of day here."""
+    """Return a sentence of the service with its instants in local time."""
     return re.sub(INSTANT, lambda match: _local_instant(match, now or datetime.now(UTC)), text)
 
 
@@ -118,10 +118,10 @@ def _local_instant(match: re.Match[str], now: datetime) -> str:
     try:
         instant = datetime.fromisoformat(f"{match['day']}T{match['time']}Z")
     except ValueError:
-        return match[0]  # it only looks like a time
+        return match[0]  # it only looks like one
     return (at_moment if match["at"] else moment)(instant, now) + to
 
 
 def with_local_start(why: str, start: datetime, now: datetime) -> str:
-    """Why an offer was made, with its start by the clock of this machine."""
+    """Return the reason of an offer with its start in local time."""
     return re.sub(NAMED_DAY, lambda _: moment(start, now), why)

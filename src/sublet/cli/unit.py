@@ -1,4 +1,4 @@
-"""A unit for systemd that runs this service, as it would be started here."""
+"""A systemd unit that runs the service as it would be started here."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ WantedBy=multi-user.target
 
 
 def make_unit(home: str, options: Sequence[str]) -> str:
-    """The unit's text: this program, this user, this SUBLET_HOME and these options."""
+    """Return the unit's text, with this program, user, SUBLET_HOME and options."""
     words = [*_program(), "serve", *options]
     return UNIT.format(
         user=getpass.getuser(), home=_quote(f"SUBLET_HOME={home}"), command=" ".join(_quote(word) for word in words)
@@ -46,13 +46,13 @@ def make_unit(home: str, options: Sequence[str]) -> str:
 
 
 def _program() -> list[str]:
-    """How this command was called, by whole paths."""
+    """Return the command that starts Sublet, with absolute paths."""
     beside = os.path.join(os.path.dirname(sys.executable), "sublet")
     installed = beside if os.access(beside, os.X_OK) else shutil.which("sublet")
     return [installed] if installed else [sys.executable, "-m", "sublet"]
 
 
 def _quote(word: str) -> str:
-    """A word as systemd reads it."""
+    """Quote a word for systemd."""
     escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
     return f'"{escaped}"' if any(letter.isspace() or letter in "\"'\\;" for letter in word) else escaped

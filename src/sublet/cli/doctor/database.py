@@ -1,4 +1,4 @@
-"""What `doctor` says of the database: there, whole, and as far as the service had come."""
+"""`doctor`'s check of the database: it exists, is intact, and has all events that the service recorded."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from sublet.kernel.home import Home
 
 
 def check_database(home: Home, named: str = "") -> tuple[str, str, str]:
-    """Of the database that the service last used, else of the one that is named, else of the embedded one.
+    """Check the database that the service used last, or else the named one, or else the embedded one.
 
-    Ok or bad, what was found, what to do.
+    Return `ok` or `bad`, the finding, and what to do.
     """
     record = read_record(home.root)
     address = record.database if record else named or f"{SQLITE}{home.database}"

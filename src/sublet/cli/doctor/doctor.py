@@ -1,4 +1,4 @@
-"""`doctor`: checks that everything is in order here, and says what to do where it isn't."""
+"""`doctor`: checks this machine and the service, and says how to fix problems."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def doctor(out: Output) -> int:
 
 
 def _look_at_all() -> Iterator[DoctorFinding]:
-    """Every check; in a home that can't be trusted nothing is read."""
+    """Yield the findings of all checks; in an unsafe home, nothing is read."""
     try:
         home = sublet_home()
     except UnsafeHome as error:
@@ -55,13 +55,13 @@ def _look_at_all() -> Iterator[DoctorFinding]:
 
 
 def python(_: Home | None = None) -> Iterator[DoctorFinding]:
-    """The Python that runs this."""
+    """Check the version of Python."""
     version = ".".join(map(str, sys.version_info[:3]))
     yield DoctorFinding("ok" if sys.version_info >= (3, 11) else "bad", "Python", f"{version}, {sys.executable}")
 
 
 def master_key(home: Home) -> Iterator[DoctorFinding]:
-    """The key that seals stored secrets, if one is set."""
+    """Check the master key, if one is set."""
     try:
         with open(home.settings, "rb") as file:
             setting = str(tomllib.load(file).get("master_key", ""))
@@ -79,7 +79,7 @@ def master_key(home: Home) -> Iterator[DoctorFinding]:
 
 
 def tools(home: Home | None = None) -> Iterator[DoctorFinding]:
-    """What containers and notebooks need."""
+    """Check the tools for containers and notebooks."""
     containers = [name for name in CONTAINERS if shutil.which(name)]
     todo = "" if containers else "To run images, install podman or apptainer."
     yield DoctorFinding("ok" if containers else "warn", "containers", ", ".join(containers) or "no tool for them", todo)
@@ -93,7 +93,7 @@ def tools(home: Home | None = None) -> Iterator[DoctorFinding]:
 
 
 def _networks(policies: Mapping[str, str]) -> Iterator[DoctorFinding]:
-    """Which network Podman's containers get, by the policy of each platform; to have none may be what was set."""
+    """Check which network Podman's containers get, by each platform's policy, which may be to have none."""
     means = look_at_machine()
     for name, policy in policies.items():
         network = choose_networks("podman", policy, False, means)[0]
@@ -102,7 +102,7 @@ def _networks(policies: Mapping[str, str]) -> Iterator[DoctorFinding]:
 
 
 def htcondor(home: Home) -> Iterator[DoctorFinding]:
-    """What annexes need: HTCondor, and an access point that runs if there is one."""
+    """Check what annexes need: HTCondor, and a working access point if there is one."""
     fetched = os.path.join(home.root, "htcondor", "sbin")
     places = (os.environ.get("PATH", os.defpath), "/usr/sbin", "/usr/local/sbin", "/opt/condor/sbin", fetched)
     master = shutil.which("condor_master", path=os.pathsep.join(places))
@@ -124,7 +124,7 @@ def htcondor(home: Home) -> Iterator[DoctorFinding]:
     try:
         view = Link(replace(find_address(), home=None)).do(access_point())
     except SubletError:
-        return  # no service runs, or it is for many
+        return  # no service is running, or it is a gateway
     state = {"failed": "bad", "absent": "warn"}.get(view.stage, "ok")
     yield DoctorFinding(state, "access point", view.problem or f"{view.stage} {view.collector}".strip(), view.hint)
 

@@ -1,4 +1,4 @@
-"""What `doctor` finds: one line for each thing that was looked at."""
+"""The findings of `doctor`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class DoctorFinding:
-    """One thing that was looked at."""
+    """The result of one check."""
 
     state: str  # ok, warn, bad
     what: str

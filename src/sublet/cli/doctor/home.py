@@ -1,4 +1,4 @@
-"""`doctor` on SUBLET_HOME: whether it can be written, is private, has room, and is in a good place."""
+"""`doctor`'s checks of SUBLET_HOME: writable, private, with free space, and on a suitable machine."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from sublet.kernel.home import Home
 from sublet.kernel.whereabouts import objections, on_network, probe
 
 LITTLE, TOO_LITTLE = 5 * 1024**3, 200 * 1024**2  # bytes of free disk
-FEW = 1000  # files that can still be made
-TRIAL = 1 << 16  # bytes that are written to see whether that works
+FEW = 1000  # free inodes
+TRIAL = 1 << 16  # bytes written as a test
 ROOM = "Free some space: sessions write below SUBLET_HOME."
 
 
 def place(home: Home) -> Iterator[DoctorFinding]:
-    """SUBLET_HOME: private, on a local disk with room, not on a login node."""
+    """Check that SUBLET_HOME is private, on a local disk with free space, and not on a login node."""
     facts = probe(home.root)
     above = _existing(home)
     yield _state(home, above)
@@ -35,12 +35,12 @@ def place(home: Home) -> Iterator[DoctorFinding]:
 
 
 def can_be_written(home: Home) -> bool:
-    """Whether a service could write there."""
+    """Whether a service could write to the home."""
     return not _try_to_write(_existing(home))
 
 
 def _existing(home: Home) -> str:
-    """The home, or what is above it as far as it is there."""
+    """Return the home, or its closest parent that exists."""
     above = home.root
     while not os.path.exists(above):
         above = os.path.dirname(above)
@@ -57,7 +57,7 @@ def _state(home: Home, above: str) -> DoctorFinding:
 
 
 def _try_to_write(directory: str) -> str:
-    """Why a file can't be written there, in the system's words; permissions alone don't tell."""
+    """Return the system's message if a file can't be written; permissions alone don't show that."""
     try:
         with tempfile.TemporaryFile(dir=directory, prefix=".doctor") as file:
             file.write(b"\0" * TRIAL)

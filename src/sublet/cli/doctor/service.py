@@ -1,4 +1,4 @@
-"""`doctor` on the service that runs, and on its platforms as they are now."""
+"""`doctor`'s checks of the running service and its platforms."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from sublet.kernel.home import Home
 from sublet.kernel.version import VERSION
 from sublet.people.calls.people import whoami
 
-PATIENCE = 20.0  # seconds: a service that takes longer to say that it is there does not work
+PATIENCE = 20.0  # seconds: a service that takes longer to answer isn't working
 
 
 def service(home: Home) -> Iterator[DoctorFinding]:
-    """The service, its platforms, and who one is to it; it isn't started for this."""
+    """Check the service, the caller's identity and the platforms; a service that isn't running isn't started."""
     address = find_address()
     link = Link(replace(address, home=None))
     try:
@@ -80,7 +80,7 @@ def _version(view: HealthView, address: Address) -> DoctorFinding:
 
 
 def judge(platform: PlatformView, now: datetime) -> DoctorFinding:
-    """A platform as it is now: whether it works, and what to do if not."""
+    """Return the finding for a platform: whether it works, and what to do if not."""
     what = f"platform {platform.name}"
     seen = f"; what is known was seen {away(platform.as_of, now)}" if platform.as_of else ""
     if platform.ask:

@@ -1,4 +1,4 @@
-"""`doctor` on the settings, and on the database that they name."""
+"""`doctor`'s checks of the settings, and of the database that they name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SEE = "See docs/reference/settings.md."
 
 
 def settings(home: Home) -> Iterator[DoctorFinding]:
-    """The settings, as the service would read them: the file, and the environment over it."""
+    """Check the settings as the service would read them, from the file and the environment."""
     file = home.settings if os.path.exists(home.settings) else ""
     try:
         if file:
@@ -39,7 +39,7 @@ def settings(home: Home) -> Iterator[DoctorFinding]:
 
 
 def is_gateway(home: Home) -> bool:
-    """Whether the settings are a gateway's, which others wait for; settings that can't be read are told elsewhere."""
+    """Whether the settings are a gateway's; False if they can't be read, which another check reports."""
     try:
         read = _read(home)
     except (SubletError, OSError, ValueError):
@@ -48,7 +48,7 @@ def is_gateway(home: Home) -> bool:
 
 
 def network_policies(home: Home) -> dict[str, str]:
-    """What network containers may have, by the platforms on this machine; as usual, where no settings can be read."""
+    """Return the network policy of each platform on this machine; the usual one if there are no settings."""
     try:
         read = _read(home)
     except (SubletError, OSError, ValueError):
@@ -57,11 +57,11 @@ def network_policies(home: Home) -> dict[str, str]:
 
 
 def database(home: Home) -> Iterator[DoctorFinding]:
-    """The database that the settings name."""
+    """Check the database that the settings name."""
     try:
         read = _read(home)
     except (SubletError, OSError, ValueError):
-        return  # that the settings can't be read is told already
+        return  # another check reports unreadable settings
     url = read.database if read else ""
     if url.startswith("postgresql"):
         yield _postgres(url)
@@ -71,7 +71,7 @@ def database(home: Home) -> Iterator[DoctorFinding]:
 
 
 def _read(home: Home) -> ReadSettings | None:
-    """All settings; None where only the client is installed, and no service reads any."""
+    """Return the settings; None if only the client is installed."""
     if not has_server():
         return None
     from sublet.self_check import read_settings  # loads much, and only the doctor needs it
