@@ -1,4 +1,4 @@
-"""Looks at a few rows, without a thread: whoever asks for one session is answered in the event loop itself."""
+"""Reads a few rows directly in the event loop, without a thread."""
 
 from __future__ import annotations
 
@@ -21,22 +21,23 @@ class NoGlance(Exception):
 
 
 class Glances:
-    """A connection of its own to a SQLite file, which is in memory mostly: PostgreSQL is never waited for here.
+    """A separate connection to a SQLite file, which is mostly in memory; PostgreSQL isn't read this way.
 
-    To hand such a work to a thread and back costs several times the work: both want Python's lock at each step.
+    Handing such a small read to a thread and back costs several times the read itself, since both threads need Python's
+    GIL at each step.
     """
 
     def __init__(self, database: Database) -> None:
-        """Nothing is opened before the first look."""
+        """Prepare the connection; it is opened with the first read."""
         self._database = database
         self._sql: Sql | None = None
         self._door = threading.Lock()
         self._closed = database.postgres
-        self.good_at = -math.inf  # when it last looked, by the monotonic clock
+        self.good_at = -math.inf  # the time of the last successful read, by the monotonic clock
 
     def look(self, work: Callable[[Tx], T]) -> T:
-        """Run a work on what is committed now; NoGlance if it has to be left to the readers, whatever the cause is."""
-        if self._closed or not self._door.acquire(blocking=False):  # another thread looks
+        """Run a function on the committed state; raise NoGlance if it has to be left to the readers, for any reason."""
+        if self._closed or not self._door.acquire(blocking=False):  # closed, or another thread is reading
             raise NoGlance
         try:
             return self._look(work)
@@ -49,7 +50,7 @@ class Glances:
             self._door.release()
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the connection."""
         with self._door:
             self._closed = True
             self._disconnect()
@@ -61,14 +62,14 @@ class Glances:
         try:
             tx = Tx(sql, {}, locking=False)
             result = work(tx)
-            tx.flush()  # nothing, or the database refuses it
+            tx.flush()  # nothing to write; otherwise the database refuses it
         finally:
             sql.word("ROLLBACK")
         self.good_at = monotonic()
         return result
 
     def _connect(self) -> Sql:
-        """Never wait for a lock here: all requests would."""
+        """Open a connection that never waits for a lock, since all requests would wait with it."""
         self._sql = Sql(self._database.reading.connect())
         self._sql.word("PRAGMA busy_timeout = 0")
         return self._sql

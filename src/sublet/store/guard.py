@@ -1,4 +1,4 @@
-"""Refuses a database that is gone, damaged or cut short, and remembers how far the one in use has come."""
+"""Refuses a lost, damaged or truncated database, and records how far the current one has progressed."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from sublet.kernel.errors import BrokenStore, LostDatabase, SubletError
 from sublet.kernel.settings import Settings
 from sublet.store.store import Store
 
-OFTEN = 2.0  # seconds between two looks
+OFTEN = 2.0  # seconds between two records
 
 
 class DatabaseGuard:
-    """Of one home and its database."""
+    """The guard of one home's database."""
 
     def __init__(self, settings: Settings) -> None:
-        """Nothing is opened."""
+        """Note the home and the database's address, without opening anything."""
         self._home = str(settings.home)
         self._where = address_of(settings.database_url)
 
     def check_files(self) -> None:
-        """LostDatabase if the files are not those that the last service left."""
+        """Raise LostDatabase if the files aren't those that the last service left."""
         _refuse(self._where, find_damage(self._home, self._where, thorough=False))
 
     def check_store(self, store: Store) -> None:
-        """LostDatabase if a store that was just opened has lost what was written down."""
+        """Raise LostDatabase if a newly opened store has fewer events than were recorded."""
         _refuse(self._where, find_loss(self._home, self._where, store.count_events()))
         self.record(store)
 
     def record(self, store: Store) -> None:
-        """Write down how many events there have been, if that can be."""
-        with contextlib.suppress(SubletError, OSError):  # a full disk, or a database that is away, is told elsewhere
+        """Record how many events there have been, if possible."""
+        with contextlib.suppress(SubletError, OSError):  # a full disk or an unreachable database is reported elsewhere
             new = DatabaseRecord(self._where, store.count_events())
             if new != read_record(self._home):
                 write_record(self._home, new)
 
     async def run(self, store: Store) -> None:
-        """Do so now and then, until this is cancelled."""
+        """Record the number of events every few seconds, until cancelled."""
         while True:
             await asyncio.sleep(OFTEN)
             await asyncio.to_thread(self.record, store)

@@ -21,9 +21,9 @@ HEAD = "0030"  # the newest migration that this version ships
 
 
 def migrate(database: Database, copies: CopyBefore | None = None) -> None:
-    """Run the migrations that are missing; of several processes that start together, one does it.
+    """Run the missing migrations; if several processes start together, one of them does it.
 
-    A SQLite database is copied before its tables are changed; PostgreSQL's is for its operator to dump.
+    A SQLite database is copied before its tables are changed; backing up PostgreSQL is its operator's task.
     """
     with database.reading.connect() as connection:
         if version(connection) == HEAD:
@@ -42,34 +42,34 @@ def migrate(database: Database, copies: CopyBefore | None = None) -> None:
 
 
 def let_shrink(database: Database) -> None:
-    """Let a SQLite file give room back bit by bit, as a new one does; it is written anew for that, once."""
+    """Convert a SQLite file to incremental auto-vacuum, as new files have it, by one VACUUM that rewrites it."""
     with database.writing.connect() as connection:
         file: sqlite3.Connection = connection.connection.driver_connection  # type: ignore[assignment]
         if file.execute("PRAGMA auto_vacuum").fetchone()[0]:
             return
         try:
             file.execute("VACUUM")
-        except sqlite3.OperationalError as error:  # no room for it, or another process is there: it works without
+        except sqlite3.OperationalError as error:  # no room, or another process has it open: it works without
             log.warning("database.not_vacuumed", why=str(error))
 
 
 def version(connection: Connection) -> str | None:
-    """The newest migration that has been run."""
+    """Return the newest migration that has been run; None if there are none yet."""
     if not inspect(connection).has_table("alembic_version"):
         return None
     return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
 
 
 def furnish(connection: Connection) -> None:
-    """Make the tables of today in an empty database, as all migrations would."""
+    """Create the current tables in an empty database, as all migrations together would."""
     metadata.create_all(connection, checkfirst=False)
     connection.execute(text("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY)"))
     connection.execute(text("INSERT INTO alembic_version VALUES (:head)"), {"head": HEAD})
 
 
 def upgrade(database: Database, connection: Connection) -> None:
-    """Run what is missing, in the transaction that the connection is in."""
-    # Alembic takes longer to import than all else here, and almost every start has nothing to do for it.
+    """Run the missing migrations in the connection's transaction."""
+    # Imported here because Alembic is slow to import, and almost every start has no migration to run.
     from alembic import command
     from alembic.util.exc import CommandError
 
@@ -88,7 +88,7 @@ def upgrade(database: Database, connection: Connection) -> None:
 
 
 def list_known(connection: Connection) -> set[str | None]:
-    """The migrations that this version ships, and None: a database from before there were any."""
+    """Return the migrations that this version has, and None for a database from before there were any."""
     from alembic.script import ScriptDirectory
 
     from sublet.store.migrations import config_for
@@ -104,7 +104,7 @@ class CopyBefore:
     keep: int = 3
 
     def make(self, file: str, version: str) -> Path:
-        """Copy it now; the oldest copies go."""
+        """Copy the database, and delete the oldest copies."""
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         name = f"{Path(file).stem}-{version}-{datetime.now(UTC):%Y%m%dT%H%M%S}.db"
         to = self.directory / name

@@ -1,4 +1,4 @@
-"""The threads that read: those who come while one is on its way are read for together, on one view of the database."""
+"""The reader threads, which run the functions that queue up together on one snapshot of the database."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from sublet.kernel.errors import SubletError
 from sublet.store.tx import Tx
 from sublet.store.writer import WriteJob, deliver
 
-MOST = 8  # works on one view: if one of them takes long, no more than these wait for it
+MOST = 8  # functions on one snapshot; at most these wait for a slow one
 
 
 class Readers:
-    """A few threads, each with a connection of its own; what waits is shared among them."""
+    """A few threads with one connection each, which share a queue."""
 
     def __init__(self, database: Database) -> None:
-        """No thread is started before someone reads."""
+        """Start no thread before the first read."""
         self._database = database
         self._waiting: deque[WriteJob] = deque()
-        self._called = False  # whether a reader is on its way to those who wait
-        self._caller: asyncio.AbstractEventLoop | None = None  # who called it; a loop that is closed calls nobody
+        self._called = False  # whether a reader has been woken for the queue
+        self._caller: asyncio.AbstractEventLoop | None = None  # the loop that wakes it; a closed one won't
         self._calls: SimpleQueue[None] = SimpleQueue()
         self._door = threading.Lock()
         self._closed = False
         self._threads: list[threading.Thread] = []
-        self.good_at = -math.inf  # when one of them last ended a look, by the monotonic clock
+        self.good_at = -math.inf  # the time of the last successful read, by the monotonic clock
 
     def put(self, job: WriteJob) -> None:
-        """Let a work wait for a reader; it sees all that was committed before this.
+        """Queue a function for a reader; it sees everything that was committed before this call.
 
-        A reader is called when the event loop has gone on to its next turn, so that what comes in one turn is read
-        for together: to wake a thread, and to begin and end a view, costs more than most works do.
+        A reader is woken in the event loop's next iteration, so that all functions of one iteration are read together:
+        waking a thread, and beginning and ending a snapshot, costs more than most functions do.
         """
         with self._door:
             if self._closed:
@@ -57,7 +57,7 @@ class Readers:
             job.loop.call_soon(self._calls.put, None)
 
     def close(self) -> None:
-        """Read for those who wait, then stop."""
+        """Finish the queue, then stop the threads."""
         with self._door:
             self._closed = True
         self._calls.put(None)
@@ -72,9 +72,10 @@ class Readers:
             self._threads.append(thread)
 
     def take(self) -> list[WriteJob]:
-        """Wait for a call; the first of those who wait, and another reader is called if there are more. Nobody: stop.
+        """Wait to be woken, and return the first jobs of the queue; an empty list means to stop.
 
-        Whoever uses this begins to read afterwards, so that all of them see what was there when they came.
+        Another reader is woken if more jobs are left. The caller begins its snapshot afterwards, so that all jobs see
+        what was committed before they were queued.
         """
         while True:
             self._calls.get()
@@ -82,14 +83,14 @@ class Readers:
                 jobs = [self._waiting.popleft() for _ in range(min(MOST, len(self._waiting)))]
                 self._called = bool(self._waiting)
                 is_over = self._closed
-            if self._called or is_over:  # once it is closed, every reader is called until none is left
+            if self._called or is_over:  # after closing, each reader wakes the next, until all have stopped
                 self._calls.put(None)
             if jobs or is_over:
                 return jobs
 
 
 class _Reader:
-    """One of the threads."""
+    """One reader thread."""
 
     def __init__(self, readers: Readers, database: Database) -> None:
         self._readers = readers
@@ -103,14 +104,14 @@ class _Reader:
         self._disconnect()
 
     def _read(self, jobs: list[WriteJob]) -> None:
-        """All works on one view; after one that the database refused, the others have a new one."""
+        """Run all jobs on one snapshot; after an unexpected error, the remaining jobs get a new one."""
         sql: Sql | None = None
         for job in jobs:
             try:
                 sql = sql or self._begin()
                 tx = Tx(sql, {}, locking=False)
                 job.result = job.work(tx)
-                tx.flush()  # nothing, or the database refuses it
+                tx.flush()  # nothing to write; otherwise the database refuses it
             except SubletError as error:
                 job.error = error
             except BaseException as error:
@@ -123,7 +124,7 @@ class _Reader:
             self._end(sql)
 
     def _begin(self) -> Sql:
-        """Begin to read, on a new connection if the last one was lost meanwhile."""
+        """Begin a snapshot, on a new connection if the last one was lost meanwhile."""
         if self._sql is not None:
             try:
                 self._sql.forget()
@@ -142,7 +143,7 @@ class _Reader:
         try:
             sql.connection.rollback()
             self._readers.good_at = monotonic()
-        except DBAPIError:  # it was lost after all had read
+        except DBAPIError:  # the connection was lost after all jobs had run
             self._disconnect()
 
     def _disconnect(self) -> None:

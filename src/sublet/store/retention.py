@@ -1,4 +1,4 @@
-"""What is older than the operator wants to keep: found by a reader, removed by the writer, a bounded part at a time."""
+"""Removal of rows beyond their retention: a reader finds them, and the writer removes them in bounded batches."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ DECLINED = [phase.value for phase in (Phase.REJECTED, Phase.EXPIRED)]
 
 
 class Retention:
-    """Old rows, as one transaction sees and removes them."""
+    """Expired rows, as one transaction finds and removes them."""
 
     def __init__(self, sql: Sql) -> None:
-        """Of this transaction."""
+        """Work in the transaction of `sql`."""
         self._sql = sql
         self.archive = ArchiveStore(sql)
 
     def find_sessions(self, before: datetime, limit: int) -> list[str]:
-        """Offer sets all of whose sessions ended before then, and left no files; the oldest first."""
+        """Return offer sets whose sessions all ended before then and have no files left, at most `limit`."""
         other = sessions.alias()
         blocked = exists().where(other.c.offerset == S.offerset, ~_is_old(other.c, micros(before)))
         query = (
@@ -47,7 +47,7 @@ class Retention:
         return [row[0] for row in self._sql.select(query)]
 
     def forget_sessions(self, offersets_: Sequence[str], before: datetime) -> int:
-        """Remove these offer sets with their sessions, if they are still old; what ran is kept for the accounts."""
+        """Remove these offer sets and their sessions if they still qualify; their usage is kept."""
         theirs = S.offerset.in_(list(offersets_))
         of_the_same_offers = [read_session(row) for row in self._sql.select(SESSION.where(theirs))]
         old = {row[0] for row in self._sql.select(select(S.id).where(theirs, _is_old(S, micros(before))))}
@@ -63,26 +63,26 @@ class Retention:
         return sum(session.phase.value in ENDED for session in gone)
 
     def find_events(self, before: datetime, limit: int) -> list[int]:
-        """Events from before then, but those of sessions that are being worked on; the oldest first."""
+        """Return events from before then, oldest first, except those of active sessions."""
         active = select(S.id).where(WORKED_ON)
         query = select(events.c.id).where(events.c.time < micros(before), events.c.session.not_in(active))
         return [row[0] for row in self._sql.select(query.order_by(events.c.id).limit(limit))]
 
     def forget_events(self, ids: Sequence[int]) -> int:
-        """Remove these."""
+        """Remove these events; return how many were removed."""
         return self._sql.modify(delete(events).where(events.c.id.in_(list(ids))))
 
     def find_audit(self, before: datetime, limit: int) -> list[int]:
-        """Entries of the audit log from before then, the oldest first."""
+        """Return entries of the audit log from before then, oldest first."""
         query = select(audit.c.id).where(audit.c.time < micros(before)).order_by(audit.c.id).limit(limit)
         return [row[0] for row in self._sql.select(query)]
 
     def forget_audit(self, ids: Sequence[int]) -> int:
-        """Remove these."""
+        """Remove these entries; return how many were removed."""
         return self._sql.modify(delete(audit).where(audit.c.id.in_(list(ids))))
 
     def _keep_accounts(self, gone: Sequence[Session]) -> None:
-        """What ran, and no row of the accounts tells of yet."""
+        """Record the usage of sessions that ran and have no record of it yet."""
         ids = [session.id for session in gone]
         counted = {row[0] for row in self._sql.select(select(uses.c.session).where(uses.c.session.in_(ids)))}
         for session in gone:
@@ -101,7 +101,7 @@ class Retention:
 
 
 def _is_old(c: ReadOnlyColumnCollection[str, Column[Any]], before: int) -> ColumnElement[bool]:
-    """Whether a session can be forgotten: it ended, its files are gone or long overdue, and no lease needs it."""
+    """Return the condition for removing a session: ended, its files gone or long overdue, and not part of a lease."""
     files_gone = or_(c.due.is_(None), c.due < before)
     ended = and_(c.phase.in_(ENDED), c.modified < before, c.ended.is_(None) | (c.ended < before), files_gone)
     leased = exists().where(leases.c.session == c.id)

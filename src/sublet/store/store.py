@@ -1,4 +1,4 @@
-"""Everything that outlives a process: opened, read and written."""
+"""The store: opens, reads and writes everything that outlives a process."""
 
 from __future__ import annotations
 
@@ -22,22 +22,23 @@ JUST_NOW = 0.05  # seconds
 
 
 class Store:
-    """A database with one writer and a few readers. Several stores, in several processes, may share one."""
+    """A database with one writer and a few readers; several processes may each have a store of the same database."""
 
     def __init__(self, database: Database) -> None:
-        """Of a database whose tables are up to date; see `open`."""
+        """Use a database whose tables are up to date; see `open`."""
         self._database = database
         self._writer = Writer(database)
         self._readers = Readers(database)
         self._glances = Glances(database)
-        self._checker = ThreadPoolExecutor(1, thread_name_prefix="sublet-checker")  # never behind those who read
+        self._checker = ThreadPoolExecutor(1, thread_name_prefix="sublet-checker")  # never queued behind readers
         self._checking: asyncio.Future[None] | None = None
 
     @classmethod
     def open(cls, url: str, *, discreet: bool = False, copies: CopyBefore | None = None) -> Store:
         """Open `sqlite:////path/file` or `postgresql://…` and bring its tables up to date.
 
-        `discreet`: strangers may hear what goes wrong from then on. `copies`: where it is copied before an upgrade.
+        `discreet`: hide details in later errors, because strangers may see them. `copies`: where to copy the database
+        before an upgrade.
         """
         database = Database(url)
         try:
@@ -54,10 +55,11 @@ class Store:
         return self._database.where
 
     async def write(self, work: Callable[[Tx], T]) -> T:
-        """Run a work in the writer's thread and return its result once that is committed.
+        """Run a function in the writer's thread and return its result after the commit.
 
-        What it raises undoes all that it did, and comes back here. If the database fails, BrokenStore. A caller that
-        is cancelled while the work still waits for its turn takes it back; once begun, it is done.
+        If it raises, all of its changes are rolled back, and the exception is raised here; BrokenStore if the database
+        fails. A caller that is cancelled withdraws a function that hasn't started yet; one that has started is
+        completed.
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
@@ -65,22 +67,22 @@ class Store:
         return await future
 
     def write_sync(self, work: Callable[[Tx], T]) -> T:
-        """The same for a thread without an event loop."""
+        """Like `write`, for a thread without an event loop."""
         future: Future[T] = Future()
         self._writer.put(WriteJob(work, future, None))
         return future.result()
 
     async def read(self, work: Callable[[Tx], T]) -> T:
-        """Run a work that changes nothing in a reader's thread, on one unchanging view of the database."""
+        """Run a read-only function in a reader's thread, on one snapshot of the database."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
         self._readers.put(WriteJob(work, future, loop))
         return await future
 
     async def glance(self, work: Callable[[Tx], T]) -> T:
-        """The same for a work that looks at a few rows by their index: on SQLite nothing is waited for.
+        """Like `read`, for a function that reads a few rows by an index: on SQLite it runs at once, without a thread.
 
-        Everyone waits while it looks, so what may take milliseconds is for `read`.
+        It blocks the event loop meanwhile, so use `read` for anything that may take milliseconds.
         """
         try:
             return self._glances.look(work)
@@ -88,12 +90,12 @@ class Store:
             return await self.read(work)
 
     def read_sync(self, work: Callable[[Tx], T]) -> T:
-        """The same in this thread."""
+        """Like `read`, in the calling thread."""
         try:
             with self._database.reading.connect() as connection, connection.begin():
                 tx = Tx(Sql(connection), {}, locking=False)
                 result = work(tx)
-                tx.flush()  # nothing, or the database refuses it
+                tx.flush()  # nothing to write; otherwise the database refuses it
         except Exception as error:
             meaning = self._database.meaning(error)
             if meaning is error:
@@ -102,18 +104,18 @@ class Store:
         return result
 
     def measure_backlog(self) -> Backlog:
-        """How much the writer has to do."""
+        """Return how much the writer has to do."""
         return self._writer.backlog
 
     def count_events(self) -> int:
-        """How many events there have ever been: a number that only grows, unless committed work is lost."""
+        """Return how many events there have ever been, a number that only shrinks if committed work is lost."""
         return self.read_sync(lambda tx: tx.events.count_ever())
 
     async def check(self) -> None:
-        """Read from the database; BrokenStore if it is away, has no room, or is not the one that was opened.
+        """Read from the database; raise BrokenStore if it is unreachable, has no room, or was replaced.
 
-        Whoever asks while that is being looked at gets the same answer. If someone has read or written just now, it
-        answers, and no thread is waited for: a monitor does not wait behind those who work.
+        Concurrent callers share one check. If a read or write has just succeeded, only the file is checked, so that a
+        monitor doesn't wait behind other work.
         """
         if monotonic() - max(each.good_at for each in (self._glances, self._readers, self._writer)) < JUST_NOW:
             self._check_file()
@@ -134,7 +136,7 @@ class Store:
         self._database.check_room()
 
     def close(self) -> None:
-        """Do what waits to be written, then let go of the database."""
+        """Finish the queued writes, then close the database."""
         self._writer.close()
         self._readers.close()
         self._glances.close()

@@ -1,4 +1,4 @@
-"""One transaction, by its nouns."""
+"""One transaction, with a store for each noun."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ from sublet.store.retention import Retention
 
 
 class Tx:
-    """What a work is given: everything that is stored, as of now, to read and (in a write) to change."""
+    """A transaction: everything that is stored, to read and (in a write) to change."""
 
     access_requests: AccessRequests
     accounts: AccountStore
@@ -97,7 +97,7 @@ class Tx:
     visits: VisitStore
 
     def __init__(self, sql: Sql, memory: Memory, *, locking: bool) -> None:
-        """`memory` holds the calendars that earlier transactions left."""
+        """Use the connection's transaction; `memory` holds the calendars that earlier transactions cached."""
         self._sql = sql
         self.books = Books(sql, memory, locking)
         self.events = EventStore(sql)
@@ -105,26 +105,26 @@ class Tx:
         self.sessions = SessionStore(sql, self.books)
 
     def __getattr__(self, name: str) -> Any:
-        """The other nouns are made when they are first asked for: most works need one or two of them."""
+        """Return the store of another noun, made on first use: most functions need only one or two of them."""
         if name not in NOUNS:
             raise AttributeError(name)
         noun = self.__dict__[name] = NOUNS[name](self._sql)
         return noun
 
     def settle(self) -> None:
-        """What one work did is to stay."""
+        """Keep the changes of the function that has just succeeded."""
         self.books.settle()
         self.events.settle()
         self.audit.settle()
 
     def revert(self) -> None:
-        """Undo what one work did and the database can't undo by itself."""
+        """Undo those changes of a failed function that the database can't roll back by itself."""
         self.books.revert()
         self.events.revert()
         self.audit.revert()
 
     def flush(self) -> None:
-        """Write what was gathered."""
+        """Write the collected changes."""
         self.books.flush()
         self.events.flush()
         self.audit.flush()

@@ -1,4 +1,4 @@
-"""The one thread that writes: it joins the works that wait into one transaction, so that they share one commit."""
+"""The one writer thread, which runs queued functions in one transaction, so that they share a commit."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from sublet.kernel.db.sql import Sql
 from sublet.kernel.errors import BrokenStore
 from sublet.store.tx import Tx
 
-MOST = 64  # works in one transaction
-A_TURN = 8  # outcomes that are handed out in one turn of an event loop
+MOST = 64  # functions in one transaction
+A_TURN = 8  # results that are delivered in one iteration of an event loop
 
 
 @dataclass(slots=True, eq=False)
 class WriteJob:
-    """A work that waits, and where its outcome goes."""
+    """A queued function, and the future for its result."""
 
     work: Callable[[Tx], Any]
     future: asyncio.Future[Any] | Future[Any]
-    loop: asyncio.AbstractEventLoop | None  # whose future it is
+    loop: asyncio.AbstractEventLoop | None  # the future's event loop
     result: Any = None
     error: BaseException | None = None
 
@@ -39,29 +39,29 @@ class WriteJob:
 class Backlog(NamedTuple):
     """How much a writer has to do."""
 
-    works: int  # that wait, or are not committed yet
-    turns: int  # that it has done: while this number stays the same, it makes no progress
+    works: int  # functions that are queued or not committed yet
+    turns: int  # transactions so far; while this doesn't change, there is no progress
 
 
 class Writer:
-    """Runs works one after another, several to a commit; each is all or nothing by itself."""
+    """Runs functions one after another, several per commit; each one succeeds or is rolled back by itself."""
 
     def __init__(self, database: Database) -> None:
-        """Begin to wait for works."""
+        """Start the thread."""
         self._database = database
         self._memory: Memory = {}
         self._sql: Sql | None = None
         self._queue: SimpleQueue[WriteJob | None] = SimpleQueue()
         self._door = threading.Lock()
         self._closed = False
-        self._doing = 0  # works of the present turn
+        self._doing = 0  # functions in the current transaction
         self._turns = 0
-        self.good_at = -math.inf  # when it last committed, by the monotonic clock
+        self.good_at = -math.inf  # the time of the last commit, by the monotonic clock
         self._thread = threading.Thread(target=self._run, name="sublet-writer", daemon=True)
         self._thread.start()
 
     def put(self, job: WriteJob) -> None:
-        """Let a work wait for its turn."""
+        """Queue a function."""
         with self._door:
             if self._closed:
                 raise self._database.describe_broken("it is closed")
@@ -69,11 +69,11 @@ class Writer:
 
     @property
     def backlog(self) -> Backlog:
-        """What there is to do now."""
+        """How much there is to do now."""
         return Backlog(self._queue.qsize() + self._doing, self._turns)
 
     def close(self) -> None:
-        """Do what waits, then stop."""
+        """Finish the queue, then stop the thread."""
         with self._door:
             if not self._closed:
                 self._closed = True
@@ -86,7 +86,7 @@ class Writer:
         self._disconnect()
 
     def _turn(self) -> bool:
-        """Wait for works, do those that have come and deliver; False when there will be no more."""
+        """Wait for jobs, run those that are queued and deliver their results; return False after the last."""
         batch = [self._queue.get()]
         try:
             while len(batch) < MOST and batch[-1] is not None:
@@ -102,7 +102,7 @@ class Writer:
         return batch[-1] is not None
 
     def _commit(self, jobs: list[WriteJob]) -> None:
-        """Run all of them in one transaction; if it can't be committed, none of them has happened."""
+        """Run all jobs in one transaction; if it can't be committed, all of them fail."""
         try:
             sql = self._begin()
             tx = Tx(sql, self._memory, locking=True)
@@ -112,7 +112,7 @@ class Writer:
             tx.flush()
             sql.connection.commit()
             self.good_at = monotonic()
-        except Exception as error:  # the thread outlives whatever the database does
+        except Exception as error:  # the thread must survive any failure of the database
             meaning = self._database.meaning(error)
             why = str(meaning.values.get("why")) if isinstance(meaning, BrokenStore) else repr(error)
             for job in jobs:
@@ -138,7 +138,7 @@ class Writer:
         return self._sql
 
     def _among_others(self, tx: Tx, sql: Sql, job: WriteJob) -> None:
-        """Run one work; if it raises, undo what it did and nothing else."""
+        """Run one job of several; if it raises, roll back its changes only."""
         sql.word("SAVEPOINT work")
         try:
             job.result = job.work(tx)
@@ -151,7 +151,7 @@ class Writer:
         sql.word("RELEASE SAVEPOINT work")
 
     def _alone(self, tx: Tx, sql: Sql, job: WriteJob) -> None:
-        """The same for the only work of a transaction, which needs no savepoint."""
+        """Run the only job of a transaction, which needs no savepoint."""
         try:
             job.result = job.work(tx)
             tx.settle()
@@ -168,7 +168,7 @@ class Writer:
 
 
 def deliver(jobs: list[WriteJob]) -> None:
-    """Hand out the outcomes, waking each event loop once."""
+    """Deliver the results, waking each event loop once."""
     loops: dict[asyncio.AbstractEventLoop, list[WriteJob]] = defaultdict(list)
     for job in jobs:
         if job.loop is None:
@@ -178,12 +178,12 @@ def deliver(jobs: list[WriteJob]) -> None:
     for loop, theirs in loops.items():
         try:
             loop.call_soon_threadsafe(_settle, theirs)
-        except RuntimeError:  # the loop is closed: nobody waits for these any more
+        except RuntimeError:  # the loop is closed, and with it all waiting callers
             continue
 
 
 def _settle(jobs: list[WriteJob], first: int = 0) -> None:
-    """Set the outcomes, a few in each turn of an event loop: whoever waited goes on then, and others are there too."""
+    """Set the results of a few jobs per iteration of the event loop, so that other tasks aren't delayed."""
     last = min(first + A_TURN, len(jobs))
     for job in jobs[first:last]:
         if job.future.done():

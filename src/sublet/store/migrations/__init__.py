@@ -1,4 +1,4 @@
-"""How the tables came to be what they are, step by step; run by `Store.open`."""
+"""The migrations of the tables, which `Store.open` runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 
 
 def config_for(connection: Connection) -> Config:
-    """Alembic's configuration to work on an open connection, inside its transaction."""
+    """Return Alembic's configuration to work on an open connection, within its transaction."""
     config = Config()
     config.set_main_option("script_location", "sublet.store:migrations")
     config.set_main_option("path_separator", "os")

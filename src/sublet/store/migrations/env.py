@@ -1,4 +1,4 @@
-"""What Alembic runs: the migrations, on the connection that it was given."""
+"""Alembic's entry point: runs the migrations on the given connection."""
 
 from __future__ import annotations
 

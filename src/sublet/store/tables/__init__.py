@@ -1,4 +1,4 @@
-"""The tables. Times are microseconds since 1970 and documents are JSON text, so that both databases store the same."""
+"""All tables. Times are microseconds since 1970 and documents are JSON text, so that both databases store the same."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ ACTIVE = sa.text("phase IN ('ACCEPTED', 'AVAILABLE', 'PREPARING', 'RELEASING', '
 
 
 def upgrade() -> None:
-    """Make them all."""
+    """Create the tables."""
     op.create_table(
         "calendars",
         sa.Column("platform", sa.Text(), nullable=False),
@@ -134,6 +134,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop them all."""
+    """Drop the tables."""
     for table in ("sessions", "bookings", "tokens", "offersets", "events", "calendars"):
         op.drop_table(table)

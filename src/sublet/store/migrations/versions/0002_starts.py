@@ -1,4 +1,4 @@
-"""How plans of shared queues came true."""
+"""The planned and actual starts of sessions in shared queues."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ID = sa.Text().with_variant(sa.TEXT(collation="C"), "postgresql")
 
 
 def upgrade() -> None:
-    """Make the table."""
+    """Create the table."""
     op.create_table(
         "starts",
         sa.Column("session", ID, nullable=False),
@@ -29,5 +29,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop it."""
+    """Drop the table."""
     op.drop_table("starts")

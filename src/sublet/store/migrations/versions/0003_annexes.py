@@ -13,7 +13,7 @@ LIVE = sa.text("ended IS NULL")
 
 
 def upgrade() -> None:
-    """Make the tables."""
+    """Create the tables."""
     op.create_table(
         "annexes",
         sa.Column("id", ID, nullable=False),
@@ -64,6 +64,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop them."""
+    """Drop the tables."""
     for table in ("templates", "pilots", "leases", "annexes"):
         op.drop_table(table)

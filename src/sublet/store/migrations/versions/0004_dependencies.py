@@ -12,7 +12,7 @@ ID = sa.Text().with_variant(sa.TEXT(collation="C"), "postgresql")
 
 
 def upgrade() -> None:
-    """Make the table."""
+    """Create the table."""
     op.create_table(
         "dependencies",
         sa.Column("session", ID, nullable=False),
@@ -25,5 +25,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop it."""
+    """Drop the table."""
     op.drop_table("dependencies")

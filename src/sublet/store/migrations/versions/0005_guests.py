@@ -1,4 +1,4 @@
-"""Tokens that a personal service's owner made for someone else."""
+"""Tokens that the owner of a personal service made for a guest."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ down_revision = "0004"
 
 
 def upgrade() -> None:
-    """Add the column; tokens of before are nobody's guest's."""
+    """Add the column; existing tokens aren't guests'."""
     with op.batch_alter_table("tokens") as table:
         table.add_column(sa.Column("guest", sa.BigInteger(), nullable=False, server_default="0"))
 
 
 def downgrade() -> None:
-    """Drop it."""
+    """Drop the column."""
     with op.batch_alter_table("tokens") as table:
         table.drop_column("guest")

@@ -33,7 +33,7 @@ TABLES = (
 
 
 def upgrade() -> None:
-    """Make the tables, and what tokens and sessions need."""
+    """Create the tables, and add columns to tokens and sessions."""
     op.create_table(
         "people",
         sa.Column("name", sa.Text(), nullable=False),
@@ -266,7 +266,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop them."""
+    """Drop the tables and columns."""
     with op.batch_alter_table("sessions") as table:
         table.drop_column("app")
     op.drop_index("tokens_session", "tokens")

@@ -1,4 +1,4 @@
-"""Which pledges sessions draw on, and how much of each."""
+"""How much of which pledges each session uses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ID = sa.Text().with_variant(sa.TEXT(collation="C"), "postgresql")
 
 
 def upgrade() -> None:
-    """Make the table."""
+    """Create the table."""
     op.create_table(
         "draws",
         sa.Column("session", ID, nullable=False),
@@ -25,5 +25,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop it again."""
+    """Drop the table."""
     op.drop_table("draws")

@@ -1,4 +1,4 @@
-"""Offer sets that do not give way to later requests of the same person."""
+"""Offer sets that aren't withdrawn for later requests of the same person."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop it again."""
+    """Drop the column."""
     with op.batch_alter_table("offersets") as table:
         table.drop_column("firm")

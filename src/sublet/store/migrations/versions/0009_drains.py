@@ -1,4 +1,4 @@
-"""Which platforms are being drained, and why sessions were cancelled."""
+"""Platforms that are being drained, and the reasons why sessions were cancelled."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ down_revision = "0008"
 
 
 def upgrade() -> None:
-    """Make the table, the column and the index of sessions by platform."""
+    """Create the table, the column, and the index of sessions by platform."""
     op.create_table(
         "drains",
         sa.Column("platform", sa.Text(), nullable=False),
@@ -26,7 +26,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop them again."""
+    """Drop the table, the column and the index."""
     op.drop_index("sessions_platform_created", "sessions")
     with op.batch_alter_table("sessions") as batch:
         batch.drop_column("cancel_reason")

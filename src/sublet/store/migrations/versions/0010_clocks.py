@@ -1,4 +1,4 @@
-"""How each machine's clock was set when it was last looked at, and since when a platform has lost a session."""
+"""The last known setting of each machine's clock, and since when a platform has lost a session."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ down_revision = "0009"
 
 
 def upgrade() -> None:
-    """Make the table and the column."""
+    """Create the table and the column."""
     op.create_table(
         "clocks",
         sa.Column("boot", sa.Text(), nullable=False),
@@ -23,7 +23,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop them again."""
+    """Drop the table and the column."""
     with op.batch_alter_table("sessions") as batch:
         batch.drop_column("lost")
     op.drop_table("clocks")

@@ -1,4 +1,4 @@
-"""Which request each idempotency key was used for."""
+"""The request that each idempotency key was used for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ down_revision = "0010"
 
 
 def upgrade() -> None:
-    """Make the table."""
+    """Create the table."""
     op.create_table(
         "keys",
         sa.Column("person", sa.Text(), nullable=False),
@@ -23,5 +23,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop it again."""
+    """Drop the table."""
     op.drop_table("keys")

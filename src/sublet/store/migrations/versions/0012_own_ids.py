@@ -1,4 +1,4 @@
-"""What platforms themselves call the jobs of sessions, and where they were when those started."""
+"""The platform's own id of each session's job, and the site where it started."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop them again."""
+    """Drop the columns."""
     for table, column in COLUMNS.items():
         with op.batch_alter_table(table) as changed:
             changed.drop_column(column)

@@ -1,4 +1,4 @@
-"""Whose offers are open, and who waits where, each in an order of its own: what else there is costs nothing."""
+"""Partial indexes of open offers by person and of waiting sessions by platform, so that other sessions cost nothing."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ INDEXES = {
 
 
 def upgrade() -> None:
-    """Make the indexes."""
+    """Create the indexes."""
     for name, (columns, where) in INDEXES.items():
         op.create_index(name, "sessions", columns, sqlite_where=sa.text(where), postgresql_where=sa.text(where))
 
 
 def downgrade() -> None:
-    """Drop them again."""
+    """Drop the indexes."""
     for name in INDEXES:
         op.drop_index(name, "sessions")

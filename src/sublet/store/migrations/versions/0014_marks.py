@@ -1,4 +1,4 @@
-"""Sessions have marks. What was said of them in words until now is read here, for the last time."""
+"""Sessions get marks, which are read one last time from the sentences that expressed them before."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ drains = sa.table("drains", sa.column("platform"))
 
 
 def upgrade() -> None:
-    """Add the column, and mark the sessions that are being worked on."""
+    """Add the column, and mark the active sessions."""
     with op.batch_alter_table("sessions") as changed:
         changed.add_column(sa.Column("marks", sa.Text(), nullable=False, server_default=""))
     connection, s = op.get_bind(), sessions.c
@@ -33,7 +33,7 @@ def upgrade() -> None:
 
 
 def read_words(condition: str, platform: str, is_lost: bool, is_held: bool) -> set[str]:
-    """What the sentences meant that were written before there were marks."""
+    """Return the marks that a session's condition expressed in words."""
     found = {
         "paused": condition.startswith("paused"),
         "warned": "ends soon, at " in condition,
@@ -45,6 +45,6 @@ def read_words(condition: str, platform: str, is_lost: bool, is_held: bool) -> s
 
 
 def downgrade() -> None:
-    """Drop it again."""
+    """Drop the column."""
     with op.batch_alter_table("sessions") as changed:
         changed.drop_column("marks")

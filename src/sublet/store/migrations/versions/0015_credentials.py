@@ -1,4 +1,4 @@
-"""People keep credentials for the storage that their data is in."""
+"""People's credentials for their storage."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ down_revision = "0014"
 
 
 def upgrade() -> None:
-    """Add the table."""
+    """Create the table."""
     op.create_table(
         "credentials",
         sa.Column("id", Id, nullable=False),
@@ -25,5 +25,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop it again."""
+    """Drop the table."""
     op.drop_table("credentials")

@@ -1,4 +1,4 @@
-"""People upload files, which are kept for a while."""
+"""People's uploads, and their files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ down_revision = "0015"
 
 
 def upgrade() -> None:
-    """Add the tables."""
+    """Create the tables."""
     op.create_table(
         "uploads",
         sa.Column("id", Id, nullable=False),
@@ -34,6 +34,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop them again."""
+    """Drop the tables."""
     op.drop_table("upload_files")
     op.drop_table("uploads")

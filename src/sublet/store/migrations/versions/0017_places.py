@@ -1,4 +1,4 @@
-"""Directories of systems that sessions share, and people's own scratch in those."""
+"""Places: directories of systems that sessions share, and each person's scratch in them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ down_revision = "0016"
 
 
 def upgrade() -> None:
-    """Add the tables."""
+    """Create the tables."""
     op.create_table(
         "places",
         *(sa.Column(name, sa.Text(), nullable=False) for name in ("platform", "name", "kind", "path", "target")),
@@ -30,6 +30,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop them again."""
+    """Drop the tables."""
     op.drop_table("scratches")
     op.drop_table("places")

@@ -1,4 +1,4 @@
-"""How long transfers of data took, and how long each session's staging did."""
+"""The durations of data transfers, and of each session's staging."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ down_revision = "0017"
 
 
 def upgrade() -> None:
-    """Add the table and the column."""
+    """Create the table and the column."""
     op.create_table(
         "transfers",
         sa.Column("id", Id, nullable=False),
@@ -27,7 +27,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop them again."""
+    """Drop the table and the column."""
     op.drop_column("sessions", "staged")
     op.drop_index("transfers_ended", "transfers")
     op.drop_index("transfers_source_system_hop_ended", "transfers")

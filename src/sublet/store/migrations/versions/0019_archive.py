@@ -1,4 +1,4 @@
-"""What is kept of sessions beyond their deletion."""
+"""The archive: records of sessions that outlive their deletion."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAYBE_AMOUNTS = ("wait", "staged", "wall", "cpu", "money", "energy", "carbon")
 
 
 def upgrade() -> None:
-    """Add the tables."""
+    """Create the tables."""
     op.create_table(
         "archive",
         sa.Column("session", Id, nullable=False),
@@ -60,7 +60,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop them again."""
+    """Drop the tables."""
     op.drop_table("habits")
     op.drop_table("archive_details")
     op.drop_table("archive_people")

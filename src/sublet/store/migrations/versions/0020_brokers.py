@@ -1,4 +1,4 @@
-"""Other brokers as platforms, and what is asked of them and held there."""
+"""Other brokers as platforms, the requests passed to them, and the offers held there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ down_revision = "0019"
 
 
 def upgrade() -> None:
-    """Add the tables."""
+    """Create the tables."""
     op.create_table(
         "broker_asks",
         sa.Column("key", Id, nullable=False),
@@ -39,7 +39,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop them again."""
+    """Drop the tables."""
     op.drop_table("brokers")
     op.drop_index("broker_offers_due", "broker_offers")
     op.drop_table("broker_offers")

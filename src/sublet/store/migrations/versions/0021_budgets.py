@@ -1,4 +1,4 @@
-"""Budgets, and what sessions take of them."""
+"""Budgets, and what sessions charge to them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ down_revision = "0020"
 
 
 def upgrade() -> None:
-    """Add the tables."""
+    """Create the tables."""
     op.create_table(
         "budgets",
         sa.Column("id", Id, nullable=False),
@@ -43,7 +43,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop them again."""
+    """Drop the tables."""
     op.drop_index("charges_budget_person_ended", "charges")
     op.drop_table("charges")
     op.drop_table("budgets")

@@ -1,4 +1,4 @@
-"""Groups that issuers put people in, and tokens of brokers that were used."""
+"""Group memberships that issuers assert, and the brokers' single-use tokens that were used."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ down_revision = "0021"
 
 
 def upgrade() -> None:
-    """Add the tables."""
+    """Create the tables."""
     op.create_table(
         "memberships",
         *(sa.Column(name, sa.Text(), nullable=False) for name in ("person", "issuer", "name")),
@@ -27,7 +27,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop them again."""
+    """Drop the tables."""
     op.drop_index("shown_assertions_until", "shown_assertions")
     op.drop_table("shown_assertions")
     op.drop_table("memberships")

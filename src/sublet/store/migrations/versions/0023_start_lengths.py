@@ -1,4 +1,4 @@
-"""How long the jobs were to take whose starts were recorded: jobs of like length wait alike."""
+"""The walltime of jobs in the history of starts, since jobs of similar length wait alike."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop it again."""
+    """Drop the column."""
     op.drop_column("starts", "length")

@@ -1,4 +1,4 @@
-"""How much each person's scratch in a place may have."""
+"""The quota of each person's scratch in a place."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop it again."""
+    """Drop the column."""
     op.drop_column("places", "quota")

@@ -13,7 +13,7 @@ TEXTS = ("person", "name", "every", "fit", "document", "state", "seats")
 
 
 def upgrade() -> None:
-    """Add the table."""
+    """Create the table."""
     op.create_table(
         "series",
         sa.Column("id", Id, nullable=False),
@@ -25,5 +25,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop it again."""
+    """Drop the table."""
     op.drop_table("series")

@@ -1,4 +1,4 @@
-"""Sessions that are to change hands."""
+"""Sessions that are offered to another person."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ down_revision = "0025"
 
 
 def upgrade() -> None:
-    """Add the table."""
+    """Create the table."""
     op.create_table(
         "handovers",
         sa.Column("session", Id, nullable=False),
@@ -25,5 +25,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop it again."""
+    """Drop the table."""
     op.drop_table("handovers")

@@ -1,4 +1,4 @@
-"""Bookings whose seats the members of a group may take."""
+"""Bookings whose seats are for the members of a group."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ down_revision = "0026"
 
 
 def upgrade() -> None:
-    """Add the column."""
+    """Add the column and its index."""
     op.add_column("series", sa.Column("for_group", sa.Text(), nullable=False, server_default=""))
     op.create_index("series_for_group_created", "series", ["for_group", "created"])
 
 
 def downgrade() -> None:
-    """Drop it again."""
+    """Drop the column and its index."""
     op.drop_index("series_for_group_created", "series")
     op.drop_column("series", "for_group")

@@ -1,4 +1,4 @@
-"""When interactive sessions were last open in front of someone."""
+"""When interactive sessions were last open in someone's browser."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ down_revision = "0027"
 
 
 def upgrade() -> None:
-    """Add the table."""
+    """Create the table."""
     op.create_table(
         "visits",
         sa.Column("session", Id, nullable=False),
@@ -22,5 +22,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop it again."""
+    """Drop the table."""
     op.drop_table("visits")

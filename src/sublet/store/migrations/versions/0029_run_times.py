@@ -1,4 +1,4 @@
-"""How long sessions were to run, as it was predicted, and what energy they used."""
+"""Predicted run times of sessions, and the energy that they used."""
 
 from __future__ import annotations
 
@@ -18,6 +18,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop them again."""
+    """Drop the columns."""
     for name in (*NUMBERS, "energy_source"):
         op.drop_column("archive", name)

@@ -1,4 +1,4 @@
-"""Pledges that operators added beside those of the settings."""
+"""Pledges that operators added to those in the settings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ down_revision = "0029"
 
 
 def upgrade() -> None:
-    """Add the table."""
+    """Create the table."""
     op.create_table(
         "pledges",
         sa.Column("platform", sa.Text(), nullable=False),
@@ -23,5 +23,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop it again."""
+    """Drop the table."""
     op.drop_table("pledges")
