@@ -78,7 +78,7 @@ class Job:
         return self
 
     def submit(self, *, key: str | None = None) -> Job:
-        """Run it, on the best offer; NoOffers with the reasons if there is none. Under the same `key` it runs once."""
+        """Run the job on the best offer; raise NoOffers with the reasons if there is none. A `key` prevents repeats."""
         if self._session is not None:
             raise AlreadySubmitted(job=self.id)
         started = self.client.do(app_runs.start(self.fields, key))

@@ -47,7 +47,7 @@ class Client:
         *,
         socket: str | os.PathLike[str] | None = None,
     ) -> None:
-        """A URL with a token, or a Unix socket; else SUBLET_URL; else where `sublet login` led, or one's own."""
+        """Use a URL and token, or a Unix socket; by default SUBLET_URL, `sublet login`'s, or one's own service."""
         self.link = Link(find_address(url, token, socket))
 
     def __enter__(self) -> Client:
