@@ -1,4 +1,4 @@
-"""The code of an app: its archive in the service's home, unpacked if it is the one that its hash names."""
+"""The mover of apps' code: unpacks an app's archive from the service's home, if its hash is the pinned one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_ARCHIVE = MOST_BYTES + MOST_FILES * 4096  # with its headers
 
 @dataclass
 class AppMover:
-    """Unpacks apps; only what a kind brings by itself, never what a request names."""
+    """Unpacks apps; used only by the kind `app`, never for data that a request names."""
 
     policy: Policy
     name: str = "app"
@@ -31,7 +31,7 @@ class AppMover:
     kinds: Sequence[str] = (KIND,)
 
     def check(self, data: Data) -> Sequence[Reason]:
-        """A location is a hash of an archive that is here."""
+        """Return a reason unless the location is the hash of an archive that is here."""
         tree = tree_of(data.location)
         if not tree:
             return [refuse(data, "The code of an app is named by the hash of its archive.")]
@@ -43,16 +43,16 @@ class AppMover:
         return (self.policy.app_archives or Path("/nonexistent")) / f"{tree}.tar"
 
     async def measure(self, data: Data) -> int | None:
-        """The size of the archive."""
+        """Return the size of the archive."""
         archive = self._archive(tree_of(data.location))
         return archive.stat().st_size if archive.is_file() else None
 
     def estimate(self, data: Data) -> timedelta:
-        """A moment."""
+        """Return the request's own estimate, or zero: unpacking is fast."""
         return data.prepare or timedelta(0)
 
     async def bring(self, data: Data, target: Path, progress: Progress) -> None:
-        """Unpack it; what is written is what was hashed, for it is read once."""
+        """Unpack the archive, which is read only once, so that exactly what was hashed is written."""
         await asyncio.to_thread(self._bring, data, target, progress)
 
     def _bring(self, data: Data, target: Path, progress: Progress) -> None:
@@ -70,7 +70,7 @@ class AppMover:
 
 
 def unpack(files: Sequence[TreeFile], target: Path) -> None:
-    """Write files that are no links into a directory of their own; to repeat it is no harm."""
+    """Write files (no links) into a directory; repeating it is harmless."""
     for file in files:
         place = target / file.path
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -82,7 +82,7 @@ def unpack(files: Sequence[TreeFile], target: Path) -> None:
 
 
 def keep(folder: Path, archive: bytes) -> str:
-    """Put an archive where the mover finds it; the hash that names it from then on."""
+    """Store an archive where the mover finds it; return the hash that names it."""
     tree = hash_of(archive)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     part = folder / f"{tree}.{os.getpid()}.part"

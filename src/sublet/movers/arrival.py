@@ -1,4 +1,4 @@
-"""What every mover does with what it brings: a safe name, a part file, and a check before it counts as there."""
+"""What all movers share: safe file names, errors without secrets, and the check of what came."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from sublet.kernel.checksums import compute_checksum
 from sublet.kernel.data_urls import is_data_url, shorten_location
 from sublet.kernel.errors import DataNotSent, DataNotThere
 
-DIGESTS = {"sha256": 64, "sha512": 128, "md5": 32, "adler32": 8}  # name → hexadecimal digits
+DIGESTS = {"sha256": 64, "sha512": 128, "md5": 32, "adler32": 8}  # name → number of hexadecimal digits
 READ = 1 << 20
 LONGEST_NAME = 200
 
 
 def safe_name(name: str, otherwise: str = "data") -> str:
-    """A name for a file that is nothing but a name: no path, no control characters, not hidden."""
+    """Return a plain file name: no path, no control characters, not hidden."""
     plain = re.sub(r"[\x00-\x1f\x7f/\\]", "_", name).strip().lstrip(".")
     return plain.encode()[:LONGEST_NAME].decode(errors="ignore") or otherwise
 
 
 def refuse(data: Data, message: str, *, wanted: str = "", nearest: str = "") -> Reason:
-    """Why a location can't be used."""
+    """Return the reason why a location can't be used."""
     field = f"data[{data.name}].location"
     return Reason(
         "urn:invalid-value", field, message, wanted=wanted or shorten_location(data.location), nearest=nearest
@@ -33,7 +33,7 @@ def refuse(data: Data, message: str, *, wanted: str = "", nearest: str = "") -> 
 
 
 def check_checksum(data: Data) -> list[Reason]:
-    """What is wrong with the form of the checksum."""
+    """Return what is wrong with the form of the checksum."""
     if not data.checksum:
         return []
     kind, _, digits = data.checksum.partition(":")
@@ -46,7 +46,7 @@ def check_checksum(data: Data) -> list[Reason]:
 
 
 def guess(data: Data, bytes_per_second: int) -> timedelta:
-    """How long it is going to take: the asker's own estimate, else by its size, else half a minute."""
+    """Guess how long the transfer takes: the request's own estimate, or by its size, or half a minute."""
     if data.prepare is not None:
         return data.prepare
     seconds = 30 if data.size is None else data.size // bytes_per_second
@@ -54,19 +54,19 @@ def guess(data: Data, bytes_per_second: int) -> timedelta:
 
 
 def without_secrets(location: str) -> str:
-    """An address as it may be shown: without a password, and without the query, which may be a signature."""
+    """Return an address as it may be shown: without password, and without query, which may be a signature."""
     return re.sub(r"//[^/@]*@", "//…@", location).partition("?")[0]
 
 
 def _show(location: str) -> str:
-    """An address in an error: without what opens it, and not as long as a file that is in it."""
+    """Return an address for an error message: without secrets, and with inline content shortened."""
     if is_data_url(location):
         return shorten_location(location)
     return without_secrets(location) + ("?…" if "?" in location else "")
 
 
 def check_place(data: Data, why: str, nearest: str) -> list[Reason]:
-    """What is wrong with the checksum of data, and with its address, of which `why` is known; empty: nothing is."""
+    """Return what is wrong with the checksum, and with the address if `why` says so."""
     reasons = check_checksum(data)
     if why:
         reasons.append(refuse(data, f"Data can't come from there: {why}.", nearest=nearest))
@@ -74,29 +74,29 @@ def check_place(data: Data, why: str, nearest: str) -> list[Reason]:
 
 
 def missing(data: Data, why: str) -> DataNotThere:
-    """The error that says which data isn't there, and why; a password in its address is not repeated."""
+    """Return the error that says which data isn't there and why, without secrets of its address."""
     return DataNotThere(name=data.name, location=_show(data.location), why=why)
 
 
 def require_sound(data: Data, reasons: Sequence[Reason]) -> None:
-    """DataNotThere with the first reason why it can't be brought, if there is one."""
+    """Raise DataNotThere with the first of the reasons, if there are any."""
     for reason in reasons:
         raise missing(data, reason.message)
 
 
 def unsent(name: str, location: str, why: str) -> DataNotSent:
-    """The error that says which file was not sent, and why; secrets in its address are not repeated."""
+    """Return the error that says which file wasn't sent and why, without secrets of its address."""
     return DataNotSent(name=name, location=without_secrets(location), why=why)
 
 
 def refuse_folder(name: str, location: str, sent: str) -> DataNotSent:
-    """The error that says that a file would take the place of a folder; `sent` is the address that it would have."""
+    """Return the error that says that a file would replace a folder; `sent` is the address that it would have."""
     into = "" if location.endswith("/") else "; write a / at the end of the address to send the file into it"
     return unsent(name, sent, f"a folder has that name{into}")
 
 
 def check_arrived(data: Data, file: Path) -> None:
-    """See that the file is what was asked for; DataNotThere says what differs."""
+    """Check a file's size and checksum; raise DataNotThere if one differs."""
     size = file.stat().st_size
     if data.size is not None and size != data.size:
         raise missing(data, f"it has {size} bytes, and {data.size} were expected")

@@ -1,4 +1,4 @@
-"""The files of one commit, written into a directory: with its large files, and with its submodules at their commits."""
+"""Writes the files of one commit into a directory, with its LFS files and its submodules."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ from sublet.movers.trees import MOST_FILES, safe_path
 from sublet.reach.git import Git, Said
 
 COMMIT = re.compile(r"[0-9a-f]{40}")
-LARGEST = 1 << 40  # bytes, where there is no limit
-OVERHEAD = 64 << 20  # bytes that git may write beside the data: what is in no folder that was asked for, and indices
+LARGEST = 1 << 40  # bytes, if there is no limit
+OVERHEAD = 64 << 20  # bytes that git may write beside the data: other folders of the commit, and indices
 PATIENCE = 3600.0  # seconds for all that a server sends
 SETTINGS = ("-c", "core.symlinks=true", "-c", "core.protectNTFS=false", "-c", "advice.detachedHead=false")
 SUBMODULE = "160000"
 FILES = ("100644", "100755")
-DEEPEST = 8  # submodules within submodules
+DEEPEST = 8  # nesting of submodules
 MOST_SUBMODULES = 100
 PROTOCOLS = ("https", "http", "file")
 
 
 @dataclass(frozen=True)
 class GitSource:
-    """Where an address leads."""
+    """The repository, ref and folder that an address names."""
 
     repository: str
-    ref: str  # a branch, a tag or a commit; empty: what the server thinks is the usual one
+    ref: str  # a branch, tag or commit; empty: the server's default branch
     folder: str
 
 
@@ -56,10 +56,10 @@ class CommitEntry:
 
 
 class Checkout:
-    """One item of data that is being written; it counts what comes, over all repositories that belong to it."""
+    """A checkout of one item of data; it counts the bytes of all its repositories."""
 
     def __init__(self, policy: Policy, data: Data, place: Path, store: Path, progress: Progress) -> None:
-        """Work in a directory of our own, and keep large files in `store` until all is there."""
+        """Work in the directory `place`, and keep LFS files in `store` until everything is there."""
         self._policy, self._data, self._place, self._store = policy, data, place, store
         self._progress = progress
         self._ignore = Ignore(data.fields.get("ignore", ()))
@@ -67,7 +67,7 @@ class Checkout:
         self.size = 0
 
     async def write(self, source: GitSource, tree: Path, above: Sequence[str] = ()) -> None:
-        """Write the files of a commit, and of the submodules that it names, into a directory."""
+        """Write the files of a commit and its submodules into a directory."""
         git = await self._prepare(source)
         commit = source.ref if COMMIT.fullmatch(source.ref) else await self._find_commit(git, source)
         options = ("--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--depth=1")
@@ -83,7 +83,7 @@ class Checkout:
         await self._write_submodules(git, source, commit, wanted, tree, above)
 
     async def find_commit(self, source: GitSource) -> str:
-        """The commit that an address means now."""
+        """Return the commit that an address currently means."""
         return (
             source.ref if COMMIT.fullmatch(source.ref) else await self._find_commit(await self._prepare(source), source)
         )
@@ -99,7 +99,10 @@ class Checkout:
         return git
 
     async def resolve(self, source: GitSource) -> str:
-        """What the name of its host means, once and for all, where only public addresses may be asked."""
+        """Resolve the host once, for git to use, if only public addresses are allowed.
+
+        Otherwise return an empty string.
+        """
         parts = urlsplit(source.repository)
         if not self._policy.public_only or parts.scheme == "file":
             return ""
@@ -112,7 +115,7 @@ class Checkout:
         return f"{parts.hostname}:{port}:{','.join(shown)}"
 
     async def _find_commit(self, git: Git, source: GitSource) -> str:
-        """The commit that a branch or a tag is at now."""
+        """Return the commit that a branch or tag is currently at."""
         ref = source.ref or "HEAD"
         wanted = (ref,) if ref == "HEAD" else (f"refs/heads/{ref}", f"refs/tags/{ref}", f"refs/tags/{ref}^{{}}")
         answer = self._require(await git.run("ls-remote", "--", source.repository, *wanted))
@@ -125,7 +128,7 @@ class Checkout:
         raise missing(self._data, why)
 
     async def _list(self, git: Git, source: GitSource, commit: str) -> list[CommitEntry]:
-        """What is in the commit, or in the folder of it that was asked for."""
+        """List the entries of the commit, or of the requested folder."""
         where = [f":(literal){source.folder}"] if source.folder else []
         listed = await git.run("ls-tree", "-r", "-z", "--long", commit, "--", *where, most=MOST_FILES * 200)
         if listed.too_much:
@@ -168,7 +171,7 @@ class Checkout:
         await files.bring(pointers, tree, self._progress)
 
     async def _keep_filtered(self, git: Git, pointers: Sequence[LargeFile], tree: Path) -> list[LargeFile]:
-        """Those that the repository's .gitattributes give to Git LFS; others only look like pointers."""
+        """Return the pointers that .gitattributes assigns to Git LFS; other files only look like pointers."""
         names = "".join(f"{file.path}\0" for file in pointers).encode(errors="surrogateescape")
         words = (f"--work-tree={tree}", "check-attr", "-z", "--stdin", "filter")
         answer = self._require(await git.run(*words, stdin=names, most=MOST_FILES * 300))
@@ -177,7 +180,7 @@ class Checkout:
         return [file for file in pointers if filters.get(file.path) == "lfs"]
 
     async def _read_settings(self, git: Git, blob: str, pattern: str) -> Mapping[str, str]:
-        """Settings that a file of the commit has; none, if there is no such file."""
+        """Read settings from a file of the commit; empty if there is no such file."""
         answer = await git.run("config", "--blob", blob, "-z", "--get-regexp", pattern)
         pairs = (entry.partition("\n") for entry in answer.stdout.decode(errors="replace").split("\0") if entry)
         return {name: value for name, _, value in pairs}
@@ -196,7 +199,7 @@ class Checkout:
             await self.write(GitSource(address, row.object, ""), tree / row.path, (*above, row.path))
 
     def _find_address(self, source: GitSource, row: CommitEntry, settings: Mapping[str, str]) -> str:
-        """Where a submodule is; one that is beside the repository is named by a path."""
+        """Return the address of a submodule, which may be relative to the repository."""
         names = (name.removesuffix(".path") for name, path in settings.items() if path == row.path)
         address = next((settings[f"{name}.url"] for name in names if f"{name}.url" in settings), "")
         if address.startswith(("./", "../")):
@@ -229,7 +232,7 @@ def _read_pointers(tree: Path, paths: Sequence[str]) -> list[LargeFile]:
 
 
 def _remove(tree: Path, rows: set[CommitEntry]) -> None:
-    """Take away what was to stay behind."""
+    """Remove ignored entries."""
     for row in rows:
         place = tree / row.path
         with suppress(FileNotFoundError):

@@ -1,4 +1,4 @@
-"""Checksums that web servers keep of their files, as those of physics and astronomy do (RFC 3230: `Want-Digest`)."""
+"""Checksums that web servers store with their files, common in physics and astronomy (RFC 3230: `Want-Digest`)."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from contextlib import suppress
 
 import httpx2
 
-KEEPING = ("xrootd", "dcache", "storm")  # servers that keep checksums; others would only be asked in vain
-WANTED = "adler32"  # what they all have; some fail where several are named
+KEEPING = ("xrootd", "dcache", "storm")  # servers that store checksums; asking others would be useless
+WANTED = "adler32"  # all of them have it; some fail if several are requested
 KINDS = {"md5": "md5", "sha-256": "sha256", "sha-512": "sha512"}
 
 
 def keeps_digests(response: httpx2.Response) -> bool:
-    """Whether the server that answered is one that keeps checksums."""
+    """Whether the server that answered stores checksums."""
     return str(response.headers.get("server", "")).lower().startswith(KEEPING)
 
 
 async def ask_digest(client: httpx2.AsyncClient, address: str) -> str:
-    """The checksum that a server keeps of a file, as `adler32:…`; empty if it tells none."""
+    """Return the checksum that a server stores of a file, as `adler32:…`; empty if it has none."""
     with suppress(httpx2.HTTPError):
-        answer = await client.head(address, headers={"Want-Digest": WANTED})  # XRootD 5 knows it by its capitals
+        answer = await client.head(address, headers={"Want-Digest": WANTED})  # XRootD 5 requires these capitals
         return read_digest(answer.headers.get("digest", "")) if answer.is_success else ""
     return ""
 
 
 def read_digest(header: str) -> str:
-    """The first checksum in a header `Digest` that can be checked here; empty: there is none."""
+    """Return the first checksum of a `Digest` header that can be checked here; empty if there is none."""
     for field in header.split(","):
         name, _, value = field.strip().partition("=")
         if name.lower() == "adler32" and re.fullmatch("[0-9a-fA-F]{1,8}", value):

@@ -1,4 +1,4 @@
-"""Data that is on this machine already: `file:` addresses and absolute paths, copied."""
+"""The mover of files on this machine: `file:` addresses and absolute paths, copied."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from sublet.movers.arrival import (
 )
 from sublet.movers.port import SIMPLE, Content, Policy, Progress, SourceChanged
 
-SPEED = 200_000_000  # bytes a second, for a guess
+SPEED = 200_000_000  # bytes per second, for a guess
 
 
 class CopyStopped(Exception):
@@ -49,7 +49,7 @@ class FileMover:
     schemes: Sequence[str] = ("file",)
 
     def check(self, data: Data) -> Sequence[Reason]:
-        """What is wrong with its address or checksum."""
+        """Return what is wrong with the address or checksum."""
         reasons = check_checksum(data)
         if problem := _find_problem(data.location):
             why, nearest = problem
@@ -65,7 +65,7 @@ class FileMover:
         return reasons
 
     def check_push(self, location: str) -> str:
-        """Whether files may be written there."""
+        """Return why files may not be written there; empty if they may."""
         if problem := _find_problem(location):
             return problem[0]
         if self._is_allowed(Path(os.path.normpath(_path_of(location)))):
@@ -74,7 +74,7 @@ class FileMover:
         return f"files may be sent to {allowed} only" if allowed else "no files may be written on this machine"
 
     async def push(self, content: Content, location: str, progress: Progress) -> str:
-        """Write it beside its place, and put it there when it is whole."""
+        """Write a file beside its target, and rename it when it is complete."""
         target = self.path(Data("", SIMPLE, location))
         if location.endswith("/"):
             target /= content.path
@@ -99,7 +99,7 @@ class FileMover:
         return str(target)
 
     def path(self, data: Data) -> Path:
-        """The path that the location names."""
+        """Return the path that the location names."""
         return _path_of(data.location)
 
     def _list_roots(self) -> str:
@@ -110,18 +110,18 @@ class FileMover:
         return roots is None or any(path.is_relative_to(root) for root in roots)
 
     async def measure(self, data: Data) -> int | None:
-        """The size of a file; a directory would take too long to add up."""
+        """Return the size of a file; None for a directory, as adding it up would take too long."""
         return await asyncio.to_thread(self._size, self.path(data))
 
     def _size(self, path: Path) -> int | None:
         return path.stat().st_size if self._is_allowed(path) and path.is_file() else None
 
     def estimate(self, data: Data) -> timedelta:
-        """How long the copy is going to take."""
+        """Guess how long the copy takes."""
         return guess(data, SPEED)
 
     async def bring(self, data: Data, target: Path, progress: Progress) -> None:
-        """Copy it into the directory: a file under its own name, a directory's content as it is."""
+        """Copy data into the directory: a file under its own name, a directory's content as it is."""
         stop = threading.Event()
         try:
             await asyncio.to_thread(self._bring, data, target, progress, stop)
@@ -140,7 +140,7 @@ class FileMover:
             raise missing(data, getattr(error, "strerror", None) or str(error)) from error
 
     async def links(self, data: Data) -> LinkedFiles:
-        """The file, or all files of a directory that are not ignored."""
+        """Link the file, or all files of a directory that aren't ignored."""
         try:
             return await asyncio.to_thread(self._link, data)
         except (OSError, RuntimeError) as error:
@@ -162,7 +162,7 @@ class FileMover:
         return LinkedFiles(files, is_folder=True, folders=empty)
 
     async def read(self, data: Data, link: FileLink, offset: int) -> AsyncIterator[bytes]:
-        """One of them, from a byte on."""
+        """Read a linked file from a byte offset on."""
         path = unquote(urlsplit(link.url).path, errors="surrogateescape")
         try:
             while piece := await asyncio.to_thread(_read_piece, data, link, path, offset):
@@ -174,7 +174,7 @@ class FileMover:
             raise missing(data, error.strerror or str(error)) from error
 
     def _find_source(self, data: Data) -> Path:
-        """What the location leads to, if files may be brought from there."""
+        """Return the resolved path of the location; raise DataNotThere if files from there aren't allowed."""
         require_sound(data, self.check(data))
         source = self.path(data).resolve(strict=True)
         if not self._is_allowed(source):
@@ -187,7 +187,7 @@ def _path_of(location: str) -> Path:
 
 
 def _find_problem(location: str) -> tuple[str, str] | None:
-    """Why a location names no file, and what would."""
+    """Return why a location names no file, and a location that would; None if it is fine."""
     address = urlsplit(location)
     if address.netloc not in ("", "localhost"):
         return "a file: address names a file of this machine, not of another", f"file://{address.path}"
@@ -198,7 +198,7 @@ def _find_problem(location: str) -> tuple[str, str] | None:
 
 
 def _read_piece(data: Data, link: FileLink, path: str, offset: int) -> bytes:
-    """A part of a file, if that still is the one that was looked at."""
+    """Read a part of a file; raise SourceChanged if the file isn't the one that was linked."""
     if _describe_file(data, path, link.path).version != link.version:
         raise SourceChanged(f"{path} changed while it was read")
     with open(path, "rb", buffering=0) as reader:
@@ -217,17 +217,17 @@ def _describe_file(data: Data, path: str, name: str, checksum: str = "") -> File
 
 
 class Copy:
-    """One copy under way."""
+    """A copy in progress."""
 
     def __init__(self, data: Data, progress: Progress, stop: threading.Event) -> None:
-        """Nothing is copied yet."""
+        """Remember what to copy; nothing is copied yet."""
         self.data = data
         self.progress = progress
         self.stop = stop
         self.done = 0
 
     def tree(self, source: Path, target: Path) -> None:
-        """Copy a directory without what is ignored; a link is copied as what it leads to, if that is inside."""
+        """Copy a directory without ignored files; a link inside it is copied as its target."""
         if self.data.checksum:
             raise missing(self.data, "it is a directory, and a checksum is of a file")
         try:

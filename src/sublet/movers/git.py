@@ -1,4 +1,4 @@
-"""Data in git repositories: `git+https://SERVER/REPOSITORY@REF#FOLDER`, at a branch, a tag or a commit."""
+"""The mover of git repositories: `git+https://SERVER/REPOSITORY@REF#FOLDER`, at a branch, tag or commit."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from sublet.movers.sending import authorization
 EXAMPLE = "git+https://example.org/owner/repository@v1.2#data"
 NOT_IN_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|^[-/.]")
 PREFIX = "git+"
-SPEED = 5_000_000  # bytes a second, for a guess
+SPEED = 5_000_000  # bytes per second, for a guess
 OTHERS_FILES = "Repositories of this machine's own disks can be brought to its owner's sessions alone."
 
 
 @dataclass
 class GitMover:
-    """Brings the files of a repository as they are at one commit, without its history."""
+    """Brings the files of a repository at one commit, without its history."""
 
     policy: Policy
     name: str = "git"
@@ -41,7 +41,7 @@ class GitMover:
     kinds: Sequence[str] = (SIMPLE,)
 
     def check(self, data: Data) -> Sequence[Reason]:
-        """What is wrong with its address."""
+        """Return what is wrong with the address."""
         if data.checksum:
             return [refuse(data, "A repository is named by its commit, and has no checksum.", nearest=EXAMPLE)]
         try:
@@ -59,15 +59,18 @@ class GitMover:
         return []
 
     async def measure(self, data: Data) -> int | None:
-        """Nobody knows before it is fetched."""
+        """Return None: the size isn't known before the fetch."""
         return None
 
     def estimate(self, data: Data) -> timedelta:
-        """How long it is going to take."""
+        """Guess how long it takes."""
         return guess(data, SPEED)
 
     async def plan(self, data: Data) -> ToolPlan:
-        """At the commit that its address means now; with patterns of what stays behind, only this machine brings it."""
+        """Plan a fetch by the system's git, at the commit the address means now.
+
+        Raise NoLinks if only this machine can bring it: local repositories, and those with ignored files.
+        """
         require_sound(data, self.check(data))
         source = split_address(data.location)
         parts = urlsplit(source.repository)
@@ -80,14 +83,15 @@ class GitMover:
         facts = [("address", source.repository), ("commit", commit), ("folder", source.folder), ("secret", header)]
         facts += [("resolve", resolve), ("public", "yes" if self.policy.public_only else "")]
         headers = {"Authorization": header} if header else {}
-        named = FileLink(source.folder or ".", source.repository, headers, size=0, version=commit)  # no size tells more
+        # The commit says it all, so the size is 0
+        named = FileLink(source.folder or ".", source.repository, headers, size=0, version=commit)
         return ToolPlan("git", named.host, facts, LinkedFiles([named], is_folder=True), LinkedFiles([], is_folder=True))
 
     async def bring(self, data: Data, target: Path, progress: Progress) -> None:
-        """Fetch one commit, see that it does no harm, and write its files."""
+        """Fetch one commit, check that its links stay inside, and write its files."""
         require_sound(data, self.check(data))
         source = split_address(data.location)
-        store = target.parent / f".lfs-{target.name}"  # beside it, so that a later try goes on with it
+        store = target.parent / f".lfs-{target.name}"  # beside the target, so that a retry can continue with it
         await asyncio.to_thread(target.mkdir, parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".git-", dir=target.parent) as place:
             tree = Path(place, "tree")
@@ -99,7 +103,7 @@ class GitMover:
 
 
 def split_address(location: str) -> GitSource:
-    """The repository, the branch, tag or commit, and the folder that an address names."""
+    """Split an address into repository, ref (branch, tag or commit) and folder."""
     address, _, folder = location.removeprefix(PREFIX).partition("#")
     head, slash, tail = address.rpartition("/")
     name, at, ref = tail.partition("@")
@@ -111,7 +115,7 @@ def split_address(location: str) -> GitSource:
 
 
 def _move(data: Data, tree: Path, target: Path) -> None:
-    """Put its files where they belong; a link that leads out is refused."""
+    """Move the files to the target; raise DataNotThere if a link leads outside."""
     try:
         for _ in walk(str(tree), Ignore(())):
             pass
@@ -121,5 +125,5 @@ def _move(data: Data, tree: Path, target: Path) -> None:
     for entry in sorted(tree.iterdir()):
         place = target / entry.name
         if place.is_dir() and not place.is_symlink():
-            shutil.rmtree(place)  # of a try that was cut off
+            shutil.rmtree(place)  # left by an interrupted attempt
         entry.rename(place)

@@ -1,7 +1,7 @@
-"""Data in Globus' collections: `globus://COLLECTION/PATH`, by a transfer between two of them, or by HTTPS.
+"""The mover of Globus collections: `globus://COLLECTION/PATH`, by a transfer between collections or by HTTPS.
 
-One that ends in / is a folder's. A system that has a collection of its own (`globus` in its settings) gets data by a
-transfer that Globus carries out; else it is read where the collection's own web server has it.
+An address that ends in / is a folder. A system with a collection of its own (`globus` in its settings) gets data by a
+Globus transfer; otherwise it is read from the collection's HTTPS server.
 """
 
 from __future__ import annotations
@@ -35,22 +35,23 @@ from sublet.movers.trees import RemoteFile, bring_folder, check_folder, safe_pat
 
 EXAMPLE = "globus://aa752cea-8222-5bc8-acd9-555b090c0ccb/home/share/file.dat"
 NO_WEB = "its collection has no HTTPS address, so that only a system with a collection of its own gets it (`globus`)"
-ANSWER_PLAINLY = {"X-Requested-With": "XMLHttpRequest"}  # else a browser's sign-in is offered, and no refusal
+# Otherwise it redirects to a browser sign-in instead of refusing
+ANSWER_PLAINLY = {"X-Requested-With": "XMLHttpRequest"}
 NO_WEB_TO_SEND = "its collection has no HTTPS address, and the session ran where there is no collection"
 LABEL = "Sublet"
 GONE = ("TaskNotFound", "NotFound")
-PART = ".part"  # what is being sent has this at the end of its name
+PART = ".part"  # suffix of files that are still being sent
 
 
 class CollectionAuth(httpx2.Auth):
-    """Shows what opens a collection's web server."""
+    """Authenticates to a collection's HTTPS server."""
 
     def __init__(self, headers: Mapping[str, str]) -> None:
-        """Which headers."""
+        """Use these headers."""
         self._headers = headers
 
     def auth_flow(self, request: httpx2.Request) -> Generator[httpx2.Request, httpx2.Response, None]:
-        """Add them."""
+        """Add the headers."""
         request.headers.update(self._headers)
         yield request
 
@@ -67,18 +68,18 @@ class GlobusMover:
     _http: HttpMover = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Collections are read over HTTP."""
+        """Make the HTTP mover that reads collections."""
         self._http = HttpMover(self.policy)
 
     def check(self, data: Data) -> Sequence[Reason]:
-        """What is wrong with its address or checksum."""
+        """Return what is wrong with the address or checksum."""
         reasons = check_checksum(data)
         if why := self.check_push(data.location):
             reasons.append(refuse(data, f"It is no address of Globus: {why}.", nearest=EXAMPLE))
         return reasons
 
     def check_push(self, location: str) -> str:
-        """Whether it names a collection and a path."""
+        """Return why the address names no collection and path; empty if it does."""
         try:
             read_place(location)
         except ValueError as error:
@@ -86,7 +87,7 @@ class GlobusMover:
         return ""
 
     async def measure(self, data: Data) -> int | None:
-        """The size of a file; a folder would take too long to add up."""
+        """Return the size of a file; None for a folder, as adding it up would take too long."""
         if self.check(data) or data.location.endswith("/"):
             return None
         with suppress(TimeoutError, DataNotThere):
@@ -95,7 +96,7 @@ class GlobusMover:
         return None
 
     def estimate(self, data: Data) -> timedelta:
-        """How long it is going to take."""
+        """Guess how long it takes."""
         return guess(data, SPEED)
 
     def _client(self, location: str) -> GlobusClient:
@@ -103,7 +104,7 @@ class GlobusMover:
         return GlobusClient(self.policy.globus_transfer, self.policy.globus_auth, known, self.pause)
 
     async def links(self, data: Data) -> LinkedFiles:
-        """All files, by their addresses on the collection's web server if it has one."""
+        """Link all files, by their addresses on the collection's HTTPS server if it has one."""
         return await self._list(data, is_read=True)
 
     async def _list(self, data: Data, *, is_read: bool = False) -> LinkedFiles:
@@ -126,7 +127,7 @@ class GlobusMover:
         return LinkedFiles(links, place.is_folder)
 
     async def _open(self, client: GlobusClient, place: CollectionPlace, server: str) -> dict[str, str]:
-        """What is shown to a collection's web server: a token for it that is kept, or that a client gets."""
+        """Return the headers for a collection's HTTPS server: with a stored token, or one that the client gets."""
         url = f"{server}{quote(place.path)}"
         header = authorization(credential_for(self.policy.credentials, url)).partition(": ")[2]
         known = client.credential
@@ -136,7 +137,7 @@ class GlobusMover:
         return {**ANSWER_PLAINLY, **({"Authorization": header} if header else {})}
 
     async def read(self, data: Data, link: FileLink, offset: int) -> AsyncIterator[bytes]:
-        """One of them, from a byte on."""
+        """Read a linked file from a byte offset on."""
         self._check_web(data, link)
         with _tell_shut(data, link):
             async with self._http.client() as client, closing(read_link(client, data, link, offset)) as pieces:
@@ -148,7 +149,7 @@ class GlobusMover:
             raise missing(data, NO_WEB)
 
     async def bring(self, data: Data, target: Path, progress: Progress) -> None:
-        """Download a file under its own name, or all that is in a folder under its paths."""
+        """Download a file under its own name, or a folder's files under their paths."""
         files = await self.links(data)
         first = files.links[0]
         self._check_web(data, first)
@@ -162,7 +163,7 @@ class GlobusMover:
                     await self._http.bring_file(client, item, target / first.path, progress)
 
     async def push(self, content: Content, location: str, progress: Progress) -> str:
-        """Send a file under another name and give it its own when it is whole; its folders are made."""
+        """Send a file under a temporary name, and rename it when it is complete; missing folders are made."""
         place, client = read_place(location), self._client(location)
         place = place.below(content.path) if place.is_folder else place
         operation = f"/operation/endpoint/{place.collection}"
@@ -180,11 +181,11 @@ class GlobusMover:
         return place.address
 
     async def reserve(self, location: str) -> str:
-        """The name under which a transfer is submitted once, however often that is tried."""
+        """Get an idempotency key, under which a transfer is submitted only once."""
         return str((await self._ask(location, self._client(location).get("/submission_id")))["value"])
 
     async def submit(self, moves: Sequence[tuple[str, str]], submission: str) -> str:
-        """Have Globus move each to its target; the task that does so. Submitted again, it is the same task."""
+        """Have Globus move each source to its target; return the task's id, the same for the same submission."""
         source, target = read_place(moves[0][0]), read_place(moves[0][1])
         items = [(read_place(start), read_place(end)) for start, end in moves]
         body = {
@@ -204,7 +205,7 @@ class GlobusMover:
         return str((await self._ask(moves[0][0], self._client(asker).post("/transfer", body)))["task_id"])
 
     async def rename(self, location: str, target: str) -> None:
-        """Give a file the name of its target; one that is not there any more has it already."""
+        """Rename a file to its target; a file that is gone was renamed already."""
         place, other, client = read_place(location), read_place(target), self._client(location)
         names = _describe("rename", old_path=place.path, new_path=other.path)
         with _tell_missing(Data("", SIMPLE, target)):
@@ -215,7 +216,7 @@ class GlobusMover:
                     raise
 
     async def look(self, location: str, task: str) -> TransferState:
-        """How far it is."""
+        """Return a task's progress."""
         try:
             return read_task(await self._client(location).get(f"/task/{task}"))
         except GlobusFailed as failed:
@@ -224,8 +225,8 @@ class GlobusMover:
             raise missing(Data("", SIMPLE, location), str(failed)) from failed
 
     async def stop(self, location: str, task: str) -> None:
-        """Nobody needs it any more."""
-        with suppress(GlobusFailed, Interrupted):  # it ends by itself within a day
+        """Cancel a task."""
+        with suppress(GlobusFailed, Interrupted):  # it expires within a day anyway
             await self._client(location).post(f"/task/{task}/cancel", {})
 
     async def _ask(self, location: str, answering: Awaitable[dict[str, Any]]) -> dict[str, Any]:
@@ -243,7 +244,7 @@ def _tell_missing(data: Data) -> Iterator[None]:
 
 @contextmanager
 def _tell_shut(data: Data, link: FileLink) -> Iterator[None]:
-    """What a collection's web server says, with the data's own address, and what opens it."""
+    """Turn a collection server's refusal into one with the data's own address, and advice on credentials."""
     try:
         yield
     except DataNotThere as error:
@@ -263,13 +264,13 @@ def _tell_unsent(content: Content, location: str) -> Iterator[None]:
 
 
 def _advise(why: str, host: str) -> str:
-    """What opens a collection's web server, where that is what is missing."""
+    """Return advice on the credential that a collection's HTTPS server wants, if that is what is missing."""
     is_shut = any(f"answered {code}" in why for code in (401, 403))
     return f"; keep a token for its web server: sublet credential add https://{host} --token" if is_shut else ""
 
 
 async def _make_folders(client: GlobusClient, place: CollectionPlace) -> None:
-    """Make the folder of a file, and those above it that aren't there; the home folder is."""
+    """Make the folder of a file and its missing parents; the home folder always exists."""
     folder, absent = dirname(place.path), list[str]()
     while folder.strip("/~"):
         if await _make_folder(client, place.collection, folder):
@@ -282,7 +283,7 @@ async def _make_folders(client: GlobusClient, place: CollectionPlace) -> None:
 
 
 async def _make_folder(client: GlobusClient, collection: str, folder: str) -> bool:
-    """Whether it is there now; not, if the one above it is missing."""
+    """Make a folder; return whether it exists now, which fails if its parent is missing."""
     try:
         await client.post(f"/operation/endpoint/{collection}/mkdir", _describe("mkdir", path=folder))
     except GlobusFailed as failed:

@@ -1,4 +1,4 @@
-"""What is asked of Globus over HTTP, its Transfer service and its sign-in, and how the answers are read."""
+"""Calls of Globus' HTTP APIs (Transfer and Auth), and how their answers are read."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from sublet.movers.http import WAITS, words
 from sublet.movers.port import Interrupted
 
 TRIES = 3
-PAUSE = 0.5  # seconds before the second try; twice as long before each further one
+PAUSE = 0.5  # seconds before the first retry, doubled each time
 VERSION = "/v0.10"
 TRANSFER_SCOPE = "urn:globus:auth:scope:transfer.api.globus.org:all"
 CONSENT = "ConsentRequired"
-OF_A_COLLECTION = ("ExternalError", "EndpointError")  # a collection is in trouble: asking again at once won't help
+OF_A_COLLECTION = ("ExternalError", "EndpointError")  # errors of a collection: an immediate retry won't help
 KEEP_TOKEN = "sublet credential add globus:// --sign-in, or --token"  # noqa: S105 - a command
 NOBODY = f"Globus is asked as someone, and no token is kept here; keep one: {KEEP_TOKEN}"
-LONGEST_ANSWER = 300  # characters of what Globus says that are repeated
+LONGEST_ANSWER = 300  # characters of Globus' messages that are repeated
 
 
 class GlobusFailed(Exception):
     """Globus did not do what it was asked for: the words say why."""
 
     def __init__(self, why: str, code: str = "", scopes: Sequence[str] = ()) -> None:
-        """Say why, with Globus' own name for it and the scopes that it wants a consent for."""
+        """Say why, with Globus' error code and the scopes that it wants consent for."""
         super().__init__(why)
         self.code, self.scopes = code, scopes
 
 
 @dataclass
 class GlobusClient:
-    """Asks Globus as one person, or as a client of its own."""
+    """Calls Globus as a person, or as a client of its own."""
 
     transfer: str  # https://transfer.api.globus.org
     auth: str  # https://auth.globus.org
@@ -46,17 +46,20 @@ class GlobusClient:
     _tokens: dict[str, str] = field(default_factory=dict, repr=False)  # by scope
 
     async def get(self, resource: str, **params: str) -> dict[str, Any]:
-        """What Transfer has of a resource."""
+        """Get a resource of the Transfer API."""
         return await self._ask("GET", resource, params, None)
 
     async def post(self, resource: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Tell Transfer to do something; what is said twice with the same submission_id is done once."""
+        """Post to the Transfer API; repeated posts with the same submission_id take effect once."""
         return await self._ask("POST", resource, {}, body)
 
     async def _ask(
         self, method: str, path: str, params: Mapping[str, str], body: Mapping[str, Any] | None
     ) -> dict[str, Any]:
-        """Once more with a token that has the consents which are missing, where this client can get one by itself."""
+        """Call the Transfer API.
+
+        If consents are missing and the client can get them itself, retry with such a token.
+        """
         scope = TRANSFER_SCOPE
         try:
             return await self._ask_with(scope, method, path, params, body)
@@ -78,7 +81,7 @@ class GlobusClient:
         return self.credential is not None and self.credential.kind is CredentialKind.LOGIN
 
     async def find_token(self, scope: str) -> str:
-        """A token for a scope: the one that is kept, or what Globus gives for a refresh token or a client's secret."""
+        """Return a token for a scope: the stored one, or one obtained with a refresh token or a client's secret."""
         known = self.credential
         if known is None:
             raise GlobusFailed(NOBODY)
@@ -101,8 +104,8 @@ class GlobusClient:
         return read_token(await self.send(request), scope)
 
     async def send(self, request: httpx2.Request) -> dict[str, Any]:
-        """What Globus answered, asked again where that may help; Interrupted, if it can't be reached."""
-        async with httpx2.AsyncClient(verify=trust_machine(), timeout=WAITS) as client:  # it follows no redirection
+        """Send a request with retries and return Globus' answer; raise Interrupted if Globus can't be reached."""
+        async with httpx2.AsyncClient(verify=trust_machine(), timeout=WAITS) as client:  # redirects aren't followed
             for number in range(1, TRIES + 1):
                 try:
                     response = await client.send(request)
@@ -124,7 +127,7 @@ class GlobusClient:
 
 
 def read_answer(response: httpx2.Response) -> dict[str, Any]:
-    """The object that Globus answered."""
+    """Parse the JSON object of an answer."""
     try:
         answer = response.json()
     except ValueError:
@@ -137,7 +140,7 @@ def read_answer(response: httpx2.Response) -> dict[str, Any]:
 
 
 def explain_refusal(status: int, answer: Mapping[str, Any]) -> GlobusFailed:
-    """Why Globus refused, and what to do about it."""
+    """Return the error for a refusal, with what to do about it."""
     code = str(answer.get("code") or answer.get("error") or "")
     scopes = [str(scope) for scope in answer.get("required_scopes") or ()]
     if code == CONSENT:
@@ -155,7 +158,7 @@ def explain_refusal(status: int, answer: Mapping[str, Any]) -> GlobusFailed:
 
 
 def shorten_message(message: str) -> str:
-    """Globus' message on one line: what happened, and what the collection's own server said of it."""
+    """Shorten Globus' message to one line: what happened, and what the collection's server said."""
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     first = lines[0].partition(", Error (")[0] if lines else ""
     inner = next((line.removeprefix("Message:").strip() for line in lines if line.startswith("Message:")), "")
@@ -163,7 +166,7 @@ def shorten_message(message: str) -> str:
 
 
 def read_token(answer: Mapping[str, Any], scope: str) -> str:
-    """The token for a scope; Globus Auth tells those of several services at once."""
+    """Return the token for a scope; Globus Auth's answer may hold tokens for several services."""
     grants = [answer, *(grant for grant in answer.get("other_tokens") or () if isinstance(grant, dict))]
     names = {part.partition("[")[0] for part in scope.split()}
     for grant in grants:

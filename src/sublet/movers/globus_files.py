@@ -1,4 +1,4 @@
-"""Files in Globus' collections: where an address leads, what there is, and what became of a transfer."""
+"""Files in Globus collections: parse addresses, list files, and read the state of transfers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sublet.movers.port import TransferPhase, TransferState
 from sublet.movers.trees import MOST_FILES
 
 MOST_FOLDERS = 10_000
-HOPELESS = {  # what a task that Globus still tries can't get over, and what that means
+HOPELESS = {  # errors that Globus retries in vain, and what they mean
     "PERMISSION_DENIED": "permission was denied",
     "FILE_NOT_FOUND": "it is not there",
     "DIRECTORY_NOT_FOUND": "its folder is not there",
@@ -28,23 +28,23 @@ NO_ROOM = ("QUOTA", "NO_SPACE", "DISK_FULL")
 
 @dataclass(frozen=True)
 class CollectionPlace:
-    """A collection, and a path there."""
+    """A collection, and a path in it."""
 
     collection: str
     path: str
 
     @property
     def is_folder(self) -> bool:
-        """Whether the address is a folder's."""
+        """Whether the path is a folder's."""
         return self.path.endswith("/")
 
     @property
     def address(self) -> str:
-        """As it is written."""
+        """The place as a globus: address."""
         return f"globus://{self.collection}{quote(self.path)}"
 
     def below(self, path: str) -> CollectionPlace:
-        """A file's place, if this is a folder's."""
+        """Return the place of a file in this folder."""
         return CollectionPlace(self.collection, self.path + path)
 
 
@@ -52,13 +52,13 @@ class CollectionPlace:
 class CollectionFile:
     """A file of a collection."""
 
-    path: str  # below the place that was listed; of a single file its name
+    path: str  # below the listed place; for a single file its name
     size: int
-    version: str  # when it was changed, as web servers write it
+    version: str  # its modification time, in HTTP's format
 
 
 def read_place(location: str) -> CollectionPlace:
-    """Where an address leads; ValueError says what is wrong with it."""
+    """Parse an address; raise ValueError if it is wrong."""
     address = urlsplit(location)
     collection = address.netloc.lower()
     if not COLLECTION.fullmatch(collection):
@@ -70,7 +70,7 @@ def read_place(location: str) -> CollectionPlace:
 
 
 async def list_files(client: GlobusClient, place: CollectionPlace) -> list[CollectionFile]:
-    """The file that is there, or all files in a folder; links that lead elsewhere are left out, as transfers do."""
+    """List the file, or all files of a folder; symbolic links are left out, as in transfers."""
     operation = f"/operation/endpoint/{place.collection}"
     if not place.is_folder:
         facts = await client.get(f"{operation}/stat", path=place.path)
@@ -101,19 +101,19 @@ def _read_file(row: Mapping[str, Any], folder: str) -> CollectionFile:
 
 
 def _read_time(text: object) -> str:
-    """As `Last-Modified` has it, so that it can be compared with what a collection's web server says."""
+    """Return a time in the format of `Last-Modified`, to be compared with the collection's HTTPS server."""
     with suppress(TypeError, ValueError):
         return format_datetime(datetime.fromisoformat(str(text)), usegmt=True)
     return ""
 
 
 async def find_web_server(client: GlobusClient, collection: str) -> str:
-    """Where a collection can be read and written over HTTPS; empty: it can't."""
+    """Return the HTTPS server of a collection; empty if it has none."""
     return str((await client.get(f"/endpoint/{collection}")).get("https_server") or "").rstrip("/")
 
 
 def read_task(answer: Mapping[str, Any]) -> TransferState:
-    """How far a transfer is, or how it ended."""
+    """Read a transfer's progress, or how it ended."""
     status, nice = str(answer.get("status")), str(answer.get("nice_status") or "")
     done = int(answer.get("bytes_transferred") or 0)
     if status == "SUCCEEDED":

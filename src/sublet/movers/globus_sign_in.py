@@ -1,6 +1,6 @@
-"""Signing in to Globus as a person: a page of Globus shows a code, which is exchanged for a refresh token.
+"""Sign-in to Globus as a person: a page of Globus shows a code, which is exchanged for a refresh token.
 
-This is the code flow of OAuth 2 with a proof key (PKCE), as Globus has it for apps without a secret of their own.
+This is OAuth 2's authorization code flow with PKCE, which Globus offers to apps without a client secret.
 """
 
 from __future__ import annotations
@@ -16,18 +16,21 @@ import httpx2
 
 from sublet.movers.globus_api import TRANSFER_SCOPE, GlobusClient, GlobusFailed
 
-SHOWS_CODE = "/v2/web/auth-code"  # the page of Globus on which the code is shown
+SHOWS_CODE = "/v2/web/auth-code"  # the page of Globus that shows the code
 DATA_ACCESS = "{auth}/scopes/{collection}/data_access"
 TRANSFER = "transfer.api.globus.org"
 
 
 def make_verifier() -> str:
-    """A secret of one sign-in: whoever has the code alone gets no token for it."""
+    """Return a secret for one sign-in, without which its code is worthless."""
     return secrets.token_urlsafe(48)
 
 
 def build_address(auth: str, client: str, place: str, verifier: str) -> str:
-    """Where a person signs in; for a single collection they also agree that its data is read and written."""
+    """Return the address where a person signs in.
+
+    For a single collection it also asks for consent to access its data.
+    """
     auth, collection = auth.rstrip("/"), urlsplit(place).hostname or ""
     inner = DATA_ACCESS.format(auth=auth, collection=collection)
     challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
@@ -45,7 +48,7 @@ def build_address(auth: str, client: str, place: str, verifier: str) -> str:
 
 
 async def exchange_code(auth: str, client: str, code: str, verifier: str) -> str:
-    """The refresh token that Globus gives for a code; GlobusFailed and Interrupted say why it does not."""
+    """Exchange a code for a refresh token; raise GlobusFailed or Interrupted if that fails."""
     form = {
         "grant_type": "authorization_code",
         "client_id": client,
@@ -60,7 +63,7 @@ async def exchange_code(auth: str, client: str, code: str, verifier: str) -> str
 
 
 def read_refresh_token(answer: Mapping[str, Any]) -> str:
-    """The one for Transfer; Globus tells those of several services at once."""
+    """Return the refresh token for Transfer; Globus' answer may hold tokens for several services."""
     grants = [answer, *(grant for grant in answer.get("other_tokens") or () if isinstance(grant, dict))]
     for grant in grants:
         if grant.get("resource_server") == TRANSFER and grant.get("refresh_token"):

@@ -1,4 +1,4 @@
-"""Data from the web: `http:` and `https:` addresses, streamed, resumed and checked."""
+"""The mover of `http:` and `https:` addresses: downloads are streamed, resumed and checked."""
 
 from __future__ import annotations
 
@@ -29,25 +29,26 @@ from sublet.movers.links import describe_link, is_part, read_link
 from sublet.movers.port import SIMPLE, Content, Interrupted, Policy, Progress
 from sublet.movers.sending import authorization, put, sign_in
 
-SPEED = 10_000_000  # bytes a second, for a guess
+SPEED = 10_000_000  # bytes per second, for a guess
 REDIRECTS = 5
-MOMENT = 2.0  # seconds that an asker waits for a size
+MOMENT = 2.0  # seconds that a request waits for a size
 WAITS = httpx2.Timeout(60.0, connect=20.0)
 
 
 @dataclass
 class HttpMover:
-    """Downloads files."""
+    """Downloads files, and uploads them with PUT."""
 
     policy: Policy
-    tries: int = 5  # without any progress between them
-    pause: float = 0.5  # seconds before the second try; twice as long before each further one
+    tries: int = 5  # failures in a row without progress
+    pause: float = 0.5  # seconds before the first retry, doubled each time
     name: str = "http"
     schemes: Sequence[str] = ("http", "https")
-    kinds: Sequence[str] = (SIMPLE, "S3-data-resource", "ivoa-data-resource")  # whose address is on the web
+    # Kinds of data whose address is on the web
+    kinds: Sequence[str] = (SIMPLE, "S3-data-resource", "ivoa-data-resource")
 
     def check(self, data: Data) -> Sequence[Reason]:
-        """What is wrong with its address or checksum."""
+        """Return what is wrong with the address or checksum."""
         reasons = check_checksum(data)
         try:
             address = httpx2.URL(data.location)
@@ -61,13 +62,13 @@ class HttpMover:
         return reasons
 
     async def measure(self, data: Data) -> int | None:
-        """The length that the server names."""
+        """Return the Content-Length that the server reports, or None."""
         if self.check(data):
             return None
         return await self.measure_at(data.location, self._sign(data.location))
 
     async def measure_at(self, address: str, auth: httpx2.Auth | None) -> int | None:
-        """The length that the server names for an address, if it does so in a moment."""
+        """Return the Content-Length that the server reports for an address, if it answers quickly."""
         with suppress(httpx2.HTTPError, OSError, ValueError):
             async with asyncio.timeout(MOMENT), self.client(auth) as client:
                 answer = await client.head(address, headers={"accept-encoding": "identity"})
@@ -76,11 +77,11 @@ class HttpMover:
         return None
 
     def estimate(self, data: Data) -> timedelta:
-        """How long the download is going to take."""
+        """Guess how long the download takes."""
         return guess(data, SPEED)
 
     def client(self, auth: httpx2.Auth | None = None) -> httpx2.AsyncClient:
-        """What asks servers, within its policy; `auth` is shown to that host, and not where it leads on."""
+        """Return an HTTP client that obeys the policy; `auth` is sent to the first host only, not after redirects."""
         trusted = trust_machine()
         transport = PublicOnly(verify=trusted) if self.policy.public_only else None
         return httpx2.AsyncClient(
@@ -96,13 +97,13 @@ class HttpMover:
         return sign_in(credential_for(self.policy.credentials, location))
 
     async def bring(self, data: Data, target: Path, progress: Progress) -> None:
-        """Download it into the directory, under the name at the end of its address."""
+        """Download data into the directory, under the last name of its address."""
         require_sound(data, self.check(data))
         async with self.client(self._sign(data.location)) as client:
             await self.bring_file(client, data, target / name_of(data.location), progress)
 
     async def links(self, data: Data) -> LinkedFiles:
-        """The one file that it is."""
+        """Link the single file that the data is."""
         require_sound(data, self.check(data))
         header = authorization(credential_for(self.policy.credentials, data.location))
         headers = {"Authorization": header.partition(": ")[2]} if header else {}
@@ -112,44 +113,44 @@ class HttpMover:
             return LinkedFiles([await describe_link(client, data, link)])
 
     async def read(self, data: Data, link: FileLink, offset: int) -> AsyncIterator[bytes]:
-        """It, from a byte on."""
+        """Read the file from a byte offset on."""
         async with self.client() as client, closing(read_link(client, data, link, offset)) as pieces:
             async for piece in pieces:
                 yield piece
 
     async def bring_file(self, client: httpx2.AsyncClient, data: Data, file: Path, progress: Progress) -> None:
-        """Have one file, unless an earlier try had finished; checked in either case."""
+        """Download a file and check it; a file that an earlier attempt finished is only checked."""
         if await asyncio.to_thread(file.is_file):
             await asyncio.to_thread(check_arrived, data, file)
         else:
             await self.download(client, data, PartFile(file), progress)
 
     def check_push(self, location: str) -> str:
-        """One file is put to one address, as to one that S3 has signed for that."""
+        """Return why a file can't be put to this address; empty if it can."""
         if self.check(Data("", SIMPLE, location)):
             return "it is not an address"
         return "a web server has no folders; name the file, or write davs://" if location.endswith("/") else ""
 
     async def push(self, content: Content, location: str, progress: Progress) -> str:
-        """Put it there."""
+        """Upload a file with PUT."""
         async with self.client(self._sign(location)) as client:
             await put(client, content, location, location, progress)
         return location
 
     async def download(self, client: httpx2.AsyncClient, data: Data, part: PartFile, progress: Progress) -> None:
-        """Have one file, whole and checked."""
+        """Download one file completely, and check it."""
         await self._persist(client, data, part, progress)
         if part.has_digest and not data.checksum:
             data = replace(data, checksum=await ask_digest(client, data.location))
         try:
             await asyncio.to_thread(check_arrived, data, part.path)
         except Exception:
-            part.drop()  # going on with it could never make it right
+            part.drop()  # resuming could never repair it
             raise
         part.finish()
 
     async def _persist(self, client: httpx2.AsyncClient, data: Data, part: PartFile, progress: Progress) -> None:
-        """Try until it is whole, as long as there is progress or patience."""
+        """Retry the download until it is complete; raise DataNotThere after too many failures without progress."""
         retries = TransferRetries(self.tries, self.pause)
         while True:
             before = part.size
@@ -164,20 +165,20 @@ class HttpMover:
 
 
 def name_of(location: str) -> str:
-    """The name that a file has here: the one at the end of its address."""
+    """Return the local name of a file: the last part of its address."""
     address = urlsplit(location)
     return safe_name(unquote(address.path.rpartition("/")[2]), otherwise=safe_name(address.hostname or ""))
 
 
 class PartFile:
-    """What has come so far of a file, and the server's mark of the version that it is a part of."""
+    """A partly downloaded file, and the version that the server gave it."""
 
     def __init__(self, file: Path, part: Path | None = None) -> None:
-        """It lies beside the file that it will be, unless it is said where."""
+        """Use a part file beside the final one, or at `part`."""
         self.file = file
         self.path = part or file.with_name(f"{file.name}.part")
         self.mark_path = self.path.with_name(f"{self.path.name}.version")
-        self.has_digest = False  # the server keeps a checksum of it
+        self.has_digest = False  # whether the server stores a checksum of it
 
     @property
     def size(self) -> int:
@@ -189,24 +190,24 @@ class PartFile:
 
     @property
     def mark(self) -> str:
-        """The version; empty if the server gave none that can be relied on."""
+        """The version; empty if the server gave no reliable one."""
         try:
             return self.mark_path.read_text()
         except FileNotFoundError:
             return ""
 
     def begin(self, mark: str) -> None:
-        """Begin anew."""
+        """Start again with an empty file of this version."""
         self.path.write_bytes(b"")
         self.mark_path.write_text(mark)
 
     def drop(self) -> None:
-        """Forget it."""
+        """Delete the part file."""
         for path in (self.path, self.mark_path):
             path.unlink(missing_ok=True)
 
     def finish(self) -> None:
-        """It is whole: give it its name."""
+        """Give the complete file its name."""
         self.path.rename(self.file)
         self.mark_path.unlink(missing_ok=True)
 
@@ -214,7 +215,7 @@ class PartFile:
 async def _download(
     client: httpx2.AsyncClient, data: Data, part: PartFile, progress: Progress, largest: int = 0
 ) -> None:
-    """One try: go on where the last one stopped, if the server still has the same version."""
+    """Try once to download, resuming the part file if the server still has the same version."""
     headers = {"Accept-Encoding": "identity"}
     if part.size and part.mark:
         headers |= {"Range": f"bytes={part.size}-", "If-Range": part.mark}
@@ -238,14 +239,14 @@ async def _download(
 
 
 def _check_size(data: Data, part: PartFile, size: int, largest: int) -> None:
-    """Stop, and keep nothing, where it is more than may come."""
+    """Drop the part file and raise DataNotThere if the size exceeds the limit."""
     if largest and size > largest:
         part.drop()
         raise missing(data, f"it has more than {largest} bytes, the most that is downloaded here")
 
 
 def _accept(response: httpx2.Response, data: Data, part: PartFile) -> int | None:
-    """Get ready for what the server sends, and say how many bytes it will be in all, if that is known."""
+    """Prepare the part file for the server's answer; return the total size, or None if it isn't known."""
     code = response.status_code
     length = response.headers.get("Content-Length", "")
     if is_part(response):
@@ -268,13 +269,13 @@ def _accept(response: httpx2.Response, data: Data, part: PartFile) -> int | None
 
 
 def _version(response: httpx2.Response) -> str:
-    """What names this version of the file: a strong ETag, else its date."""
+    """Return the version of the file: a strong ETag, or else its date."""
     tag = response.headers.get("ETag", "")
     return tag if tag.startswith('"') else str(response.headers.get("Last-Modified", ""))
 
 
 def words(error: httpx2.HTTPError) -> str:
-    """The cause in words: httpx often says nothing itself."""
+    """Return an error's cause in words, as httpx often gives none."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, socket.gaierror):

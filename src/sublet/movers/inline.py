@@ -1,4 +1,4 @@
-"""Small files in the request itself: `data:` addresses (RFC 2397), and the `content` of an item of data."""
+"""The mover of small files in the request itself: `data:` addresses (RFC 2397), and the `content` of data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EXAMPLE = "data:text/plain;name=a.txt,hello"
 
 @dataclass
 class InlineMover:
-    """Writes what an address holds; nobody has to be asked for it."""
+    """Writes the content of an address to a file."""
 
     policy: Policy
     name: str = "inline"
@@ -27,7 +27,7 @@ class InlineMover:
     kinds: Sequence[str] = (SIMPLE,)
 
     def check(self, data: Data) -> Sequence[Reason]:
-        """What is wrong with its address or checksum."""
+        """Return what is wrong with the address or checksum."""
         reasons = check_checksum(data)
         try:
             read_data_url(data.location)
@@ -36,15 +36,15 @@ class InlineMover:
         return reasons
 
     async def measure(self, data: Data) -> int | None:
-        """How many bytes it holds."""
+        """Return the size of the content."""
         return None if self.check(data) else len(read_data_url(data.location).content)
 
     def estimate(self, data: Data) -> timedelta:
-        """It is there already."""
+        """Return the request's own estimate, or zero: the content is here already."""
         return data.prepare or timedelta(0)
 
     async def bring(self, data: Data, target: Path, progress: Progress) -> None:
-        """Write the file, whole and checked."""
+        """Write the file, and check it."""
         require_sound(data, self.check(data))
         held = read_data_url(data.location)
         await asyncio.to_thread(_write, data, target / safe_name(held.name), held)

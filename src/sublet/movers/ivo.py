@@ -1,4 +1,4 @@
-"""Data by its IVOID, `ivo://AUTHORITY/PATH`, which the resolver of the settings finds; and IVOA's tables of links."""
+"""The mover of IVOIDs (`ivo://AUTHORITY/PATH`), found by the configured resolver, and of IVOA DataLink tables."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from sublet.movers.sending import sign_in
 from sublet.movers.votable import TableRow, TableUnreadable, read_table
 
 KIND = "ivoa-data-resource"
-LINKS = "datalink+"  # in front of the address of a table of links
+LINKS = "datalink+"  # prefix of the address of a DataLink table
 NO_RESOLVER = "An IVOID only names data, and this service asks no registry (ivo_resolver in its settings)."
 WITH_ADDRESS = "give its address as ivoa.obscore.access_url, or as a simple-data-resource"
 ACCEPTED = "application/x-votable+xml;serialization=TABLEDATA, application/json;q=0.9, */*;q=0.1"
-IVOID = re.compile(r"ivo://[A-Za-z0-9][\w.~-]{2,}([/?#][\w.~*=+!$()@:%/?#&,;-]*)?", re.ASCII)  # it may stand in a query
+IVOID = re.compile(r"ivo://[A-Za-z0-9][\w.~-]{2,}([/?#][\w.~*=+!$()@:%/?#&,;-]*)?", re.ASCII)  # may contain a query
 HERE = ("file:", "/", "git+file:")  # addresses of this machine
-PATIENCE = 60.0  # seconds for all that is asked about one name
+PATIENCE = 60.0  # seconds for all requests about one name
 MOST_BYTES = 16 << 20  # of one answer
 
 
 @dataclass
 class IvoMover:
-    """Finds the addresses of what has an IVOID; others bring it."""
+    """Resolves IVOIDs to addresses, which other movers bring."""
 
     policy: Policy
     name: str = "ivo"
@@ -44,7 +44,7 @@ class IvoMover:
     kinds: Sequence[str] = (SIMPLE, KIND)
 
     def check(self, data: Data) -> Sequence[Reason]:
-        """What is wrong with its name, and whether there is anybody to ask."""
+        """Return what is wrong with the name, or that no resolver is configured."""
         reasons = check_checksum(data)
         if _is_links(data.location):
             return reasons
@@ -55,11 +55,11 @@ class IvoMover:
         return reasons
 
     def estimate(self, data: Data) -> timedelta:
-        """How long it is going to take."""
+        """Guess how long it takes."""
         return guess(data, SPEED)
 
     async def resolve(self, data: Data) -> Sequence[ResolvedFile]:
-        """Where the data is, by the resolver's answer and the tables of links that it leads to."""
+        """Return the data's addresses, from the resolver's answer and the DataLink tables it refers to."""
         require_sound(data, self.check(data))
         lookup = _Lookup(self.policy, data)
         try:
@@ -85,19 +85,19 @@ def _is_links(location: str) -> bool:
 
 @dataclass
 class _Lookup:
-    """One name that is looked up."""
+    """The lookup of one name."""
 
     policy: Policy
     data: Data
     asked: set[str] = field(default_factory=set)
 
     async def ask_resolver(self) -> list[TableRow]:
-        """What the operator's resolver answers; that may be on a private network."""
+        """Ask the operator's resolver, which may be on a private network."""
         ivoid = quote(self.data.location, safe="")
         return await self._ask(self.policy.ivo_resolver.replace("{ivoid}", ivoid), public_only=False)
 
     async def follow(self, rows: Sequence[TableRow]) -> list[TableRow]:
-        """The rows themselves, and in place of each table of links what that has."""
+        """Return the rows, with each DataLink table replaced by its own rows."""
         found: list[TableRow] = []
         for row in rows:
             if not row.is_links:
@@ -125,7 +125,7 @@ class _Lookup:
             raise missing(self.data, f"the answer of {without_secrets(address)} can't be read: {error}") from error
 
     async def _read(self, response: httpx2.Response) -> list[TableRow]:
-        """A redirection leads to the data; any other answer is a table of addresses."""
+        """Read an answer: a redirect leads to the data, anything else is a table of addresses."""
         if response.is_redirect:
             return [TableRow(urljoin(str(response.url), response.headers.get("location", "")))]
         content = await read_up_to(MOST_BYTES, response.aiter_bytes())

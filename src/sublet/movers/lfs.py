@@ -1,4 +1,4 @@
-"""Large files that Git LFS keeps beside a repository: a pointer says which, and its server where to fetch it."""
+"""Large files of Git LFS: a pointer in the repository names each, and a server says where to fetch it."""
 
 from __future__ import annotations
 
@@ -25,42 +25,43 @@ from sublet.movers.sending import describe_refusal, sign_in
 
 VERSION = "version https://git-lfs.github.com/spec/v1\n"
 POINTER = re.compile(rf"{re.escape(VERSION)}(?:ext-\d.*\n)*oid sha256:([0-9a-f]{{64}})\nsize (\d{{1,18}})\n?")
-LONGEST_POINTER = 1024  # bytes; what is longer is a file itself
+LONGEST_POINTER = 1024  # bytes; longer files aren't pointers
 MEDIA_TYPE = "application/vnd.git-lfs+json"
-MOST_AT_ONCE = 100  # objects of one question, as git-lfs asks
+MOST_AT_ONCE = 100  # objects per request, as in git-lfs
 LONGEST_ANSWER = 1 << 24  # bytes
-LONGEST_REFUSAL = 300  # characters of what a server says that are repeated
+LONGEST_REFUSAL = 300  # characters of a server's refusal that are repeated
 TRIES = 3
-SIDE_BY_SIDE = 8  # files that are brought at the same time
-NOT_SENT = frozenset({"host", "content-length", "transfer-encoding", "connection"})  # headers that are not a server's
+SIDE_BY_SIDE = 8  # files that are fetched in parallel
+# Headers that the client sets itself
+NOT_SENT = frozenset({"host", "content-length", "transfer-encoding", "connection"})
 
 
 @dataclass(frozen=True)
 class LargeFile:
-    """What a pointer says."""
+    """A file that an LFS pointer stands for."""
 
-    path: str  # of the pointer, in the repository
+    path: str  # the pointer's path in the repository
     digest: str  # sha256, in hexadecimal
     size: int
 
 
 @dataclass(frozen=True)
 class LfsServer:
-    """Where a repository's large files are."""
+    """The server of a repository's large files."""
 
     address: str
     credential: Credential | None = None
 
 
 def read_pointer(path: str, content: bytes) -> LargeFile | None:
-    """The large file that the content of a small one stands for; None: it is just a file."""
+    """Parse a small file as an LFS pointer; return None if it is an ordinary file."""
     if len(content) > LONGEST_POINTER or not (match := POINTER.fullmatch(content.decode(errors="replace"))):
         return None
     return LargeFile(path, match[1], int(match[2]))
 
 
 def find_server(repository: str, configured: str, credentials: Sequence[Credential]) -> LfsServer:
-    """The server that the repository's own settings name, else the one that belongs to its address."""
+    """Return the server that the repository's settings name, or the default one for its address."""
     if configured:
         return LfsServer(configured.rstrip("/"), credential_for(credentials, configured))
     plain = repository.rstrip("/")
@@ -69,27 +70,27 @@ def find_server(repository: str, configured: str, credentials: Sequence[Credenti
 
 
 class LfsHeaders(httpx2.Auth):
-    """Shows a server what it asked to be shown; not where it leads on."""
+    """Sends the headers that the LFS server prescribed, but not after a redirect."""
 
     def __init__(self, headers: Mapping[str, str]) -> None:
-        """Those that the client itself makes are left to it."""
+        """Leave out the headers that the client sets itself."""
         self._headers = {name: text for name, text in headers.items() if name.lower() not in NOT_SENT}
 
     def auth_flow(self, request: httpx2.Request) -> Generator[httpx2.Request, httpx2.Response, None]:
-        """Add them."""
+        """Add the headers."""
         request.headers.update(self._headers)
         yield request
 
 
 class LargeFiles:
-    """Large files of one repository, which are kept in `store` by their digests until all of them are there."""
+    """The large files of one repository, kept in `store` by digest until all of them are there."""
 
     def __init__(self, http: HttpMover, data: Data, server: LfsServer, store: Path) -> None:
-        """Nothing is brought yet; what an earlier try brought is still there."""
+        """Remember the store, which may hold files that an earlier attempt brought."""
         self._http, self._data, self._server, self._store = http, data, server, store
 
     async def bring(self, files: Sequence[LargeFile], tree: Path, progress: Progress) -> None:
-        """Put each file where its pointer is; DataNotThere names the first that can't be had."""
+        """Replace each pointer by its file; raise DataNotThere for the first that can't be brought."""
         await asyncio.to_thread(self._store.mkdir, parents=True, exist_ok=True)
         wanted = {file.digest: file for file in files}
         scheme = urlsplit(self._server.address).scheme.lower()
@@ -104,14 +105,14 @@ class LargeFiles:
             await asyncio.to_thread(self._put, file, tree / file.path)
 
     def _put(self, file: LargeFile, pointer: Path) -> None:
-        """Put a copy where the pointer is, which may be executable; another pointer may need the same file."""
+        """Put a copy in the pointer's place, with its mode; other pointers may need the same file."""
         copy = self._store / f"{file.digest}.copy"
         shutil.copyfile(self._store / file.digest, copy)
         copy.chmod(pointer.lstat().st_mode & 0o777)
         copy.replace(pointer)
 
     def _copy(self, file: LargeFile) -> None:
-        """From the place where git-lfs itself keeps the files of a repository on this machine."""
+        """Copy a file from git-lfs' own storage in a repository on this machine."""
         if self._http.policy.file_roots is not None:
             raise missing(self._data, "its Git LFS server is a folder of this machine, from where nothing is brought")
         root = Path(unquote(urlsplit(self._server.address).path))
@@ -146,7 +147,7 @@ class LargeFiles:
                 raise several.exceptions[0] from several
 
     async def _bring_one(self, file: LargeFile, action: Mapping[str, Any], progress: Progress) -> None:
-        """Download it; where that is refused, the address may have expired, and another is asked for once."""
+        """Download a file; if that is refused, ask once for a new address, as the first may have expired."""
         try:
             await self._fetch(file, action, progress)
         except DataNotThere:
@@ -172,7 +173,7 @@ class LargeFiles:
         return replace(self._data, size=file.size, checksum=f"sha256:{file.digest}")
 
     async def _ask(self, files: Sequence[LargeFile]) -> Mapping[str, Mapping[str, Any]]:
-        """Where each file can be fetched, by its digest."""
+        """Ask the server where each file can be fetched, by digest."""
         asked = {
             "operation": "download",
             "transfers": ["basic"],
@@ -233,5 +234,5 @@ def _describe(answer: httpx2.Response) -> str:
 
 
 def _is_below(address: str, server: str) -> bool:
-    """Whether an address is on the same host, by the same protocol."""
+    """Whether two addresses have the same host and protocol."""
     return urlsplit(address)[:2] == urlsplit(server)[:2]

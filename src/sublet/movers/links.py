@@ -1,4 +1,4 @@
-"""Files on web servers as links: what a server says of one, and reading one from any byte on, without keeping it."""
+"""Links to files on web servers: their size and version, and reading them from any byte on without storing them."""
 
 from __future__ import annotations
 
@@ -18,35 +18,36 @@ from sublet.movers.digests import ask_digest, keeps_digests
 from sublet.movers.port import Interrupted, SourceChanged
 
 IDENTITY = {"Accept-Encoding": "identity"}
-ANSWERS_NO_HEAD = frozenset({400, 403, 405, 501})  # servers that want to be asked for a byte instead
+# Statuses of servers that don't support HEAD: a byte is requested instead
+ANSWERS_NO_HEAD = frozenset({400, 403, 405, 501})
 LOOK = 15.0  # seconds that a server has to describe a file
 
 
 def find_version(response: httpx2.Response) -> str:
-    """What names this version of a file: its ETag, else its date."""
+    """Return the version of a file: its ETag, or else its date."""
     return str(response.headers.get("ETag") or response.headers.get("Last-Modified", ""))
 
 
 def quote_tag(tag: str) -> str:
-    """An ETag as it is written in a header; some servers' lists leave its quotes out."""
+    """Quote an ETag for a header; some servers' listings omit its quotes."""
     return f'"{tag}"' if tag and not tag.endswith('"') else tag
 
 
 def _is_version(response: httpx2.Response, version: str) -> bool:
-    """Whether a server tells nothing that contradicts a version that was looked at."""
+    """Whether a response doesn't contradict the version that was seen before."""
     validators = [response.headers.get(name, "") for name in ("ETag", "Last-Modified")]
     return not any(validators) or version.removeprefix("W/") in [text.removeprefix("W/") for text in validators]
 
 
 def is_strong(version: str) -> bool:
-    """Whether a version can be relied on for joining parts; a weak ETag can't."""
+    """Whether a version is reliable for joining parts; a weak ETag isn't."""
     return bool(version) and not version.startswith("W/")
 
 
 async def describe_link(client: httpx2.AsyncClient, data: Data, link: FileLink, address: str = "") -> FileLink:
-    """The link with the size and version that the server tells; as it is where no server answers this machine.
+    """Return the link with the size and version that the server reports; unchanged if the server doesn't answer.
 
-    `address` is asked instead of the link's own, where that is signed for reading alone.
+    `address` is asked instead of the link's own, which may be signed for reading only.
     """
     retries = TransferRetries(most=3)
     while True:
@@ -77,7 +78,7 @@ async def _ask(client: httpx2.AsyncClient, link: FileLink, address: str) -> http
 
 
 def is_part(answer: httpx2.Response) -> bool:
-    """Whether what comes is a part of a file; some servers of S3 say so in a header alone."""
+    """Whether a response is a part of a file; some S3 servers say so only by Content-Range."""
     return answer.status_code == 206 or (answer.status_code == 200 and "Content-Range" in answer.headers)
 
 
@@ -90,7 +91,10 @@ def _find_size(answer: httpx2.Response) -> int | None:
 
 
 async def read_link(client: httpx2.AsyncClient, data: Data, link: FileLink, offset: int) -> AsyncIterator[bytes]:
-    """A file from a byte on, in pieces. Interrupted: it may be tried again; SourceChanged: it is another one now."""
+    """Read a file from a byte offset on.
+
+    Raise Interrupted if a retry may help, SourceChanged if the file has changed.
+    """
     headers = {**IDENTITY, **link.headers}
     if offset:
         headers |= {"Range": f"bytes={offset}-"} | ({"If-Range": link.version} if is_strong(link.version) else {})
@@ -113,7 +117,7 @@ async def read_link(client: httpx2.AsyncClient, data: Data, link: FileLink, offs
 
 
 def _check(response: httpx2.Response, data: Data, link: FileLink, offset: int) -> None:
-    """Whether what comes is what was asked for, and of the version that was looked at."""
+    """Check that the response is the requested part, of the version that was seen before."""
     code = response.status_code
     if code in (200, 206) and link.version and not _is_version(response, link.version):
         raise SourceChanged("it changed while it was read")

@@ -1,4 +1,4 @@
-"""Logins to registries that show their images only to those who sign in, each for images of certain names alone."""
+"""The service's logins to container registries, each for images of certain names only."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from sublet.movers.registries import NotInRegistry, Reference
 
 @dataclass(frozen=True)
 class ImageLogin:
-    """Who signs in, and for which images; the password is read when it is needed."""
+    """A login and the images it is for; its password is read only when it is needed."""
 
-    below: str  # a registry, or the beginning of its images' names: ghcr.io/owner
+    below: str  # a registry, or a prefix of its images' names: ghcr.io/owner
     user: str
     password_file: Path
 
     def covers(self, reference: Reference) -> bool:
-        """Whether it is for this image."""
+        """Whether the login is for this image."""
         return f"{reference.place}/".startswith(f"{self.below}/")
 
     @property
     def authorization(self) -> str:
-        """What is said to the registry."""
+        """The Authorization header for the registry."""
         try:
             if stat.S_IMODE(self.password_file.stat().st_mode) & 0o077:
                 raise NotInRegistry(f"others can read {self.password_file}, which has the password; `chmod 600` it")
@@ -36,5 +36,5 @@ class ImageLogin:
 
 
 def login_for(logins: Iterable[ImageLogin], reference: Reference) -> ImageLogin | None:
-    """The one that is meant for an image most of all."""
+    """Return the login that matches an image most specifically, or None."""
     return max((login for login in logins if login.covers(reference)), key=lambda each: len(each.below), default=None)

@@ -1,4 +1,4 @@
-"""Images of registries: `docker:` addresses, brought as one archive in the OCI layout, every part checked."""
+"""The mover of registry images (`docker:` addresses): brought as one OCI archive, with every blob checked."""
 
 from __future__ import annotations
 
@@ -50,41 +50,41 @@ class OciMover:
 
     @property
     def http(self) -> HttpMover:
-        """What downloads, under the same policy."""
+        """The HTTP mover that downloads, with the same policy."""
         return HttpMover(self.policy)
 
     def check(self, data: Data) -> Sequence[Reason]:
-        """What is wrong with its address."""
+        """Return what is wrong with the address."""
         if read_reference(data.location):
             return []
         return [refuse(data, "It is not a reference to an image in a registry.", nearest=EXAMPLE)]
 
     async def measure(self, data: Data) -> int | None:
-        """The size of all that it is made of."""
+        """Return the total size of the image's blobs."""
         with suppress(DataNotThere, TimeoutError):
             async with asyncio.timeout(MOMENT), self._registry(data) as (client, reference):
                 return (await manifest_of(client, reference)).size
         return None
 
     def estimate(self, data: Data) -> timedelta:
-        """How long it is going to take."""
+        """Guess how long it takes."""
         return guess(data, SPEED)
 
     async def pin(self, data: Data) -> Data:
-        """The image that the reference means now, by a name that can't mean another one later."""
+        """Return the image that the reference currently means, named by its digest."""
         named = read_reference(data.location)
         if named and named.digest and not self.policy.public_only:
             return data
-        async with self._registry(data) as (client, reference):  # a stranger's one must be public, pinned or not
+        async with self._registry(data) as (client, reference):  # a stranger's image must be public, pinned or not
             return replace(data, location=reference.pin(await find_digest(client, reference)))
 
     def signs_in(self, data: Data) -> bool:
-        """Whether there is a login for it."""
+        """Whether the service has a login for the image."""
         reference = read_reference(data.location)
         return reference is not None and login_for(self.policy.logins, reference) is not None
 
     async def links(self, data: Data) -> LinkedFiles:
-        """The one archive that it is, known by the digest of its manifest wherever it lies."""
+        """Link the image's archive, whose version is the digest of its manifest."""
         async with self._registry(data) as (client, reference):
             manifest = await manifest_of(client, reference)
         name = f"{safe_name(reference.name.rpartition('/')[2])}.tar"
@@ -92,12 +92,15 @@ class OciMover:
         return LinkedFiles([FileLink(name, data.location, size=size, version=manifest.name, source=source)])
 
     async def find_start(self, data: Data, link: FileLink, offset: int) -> int:
-        """The byte at which the part of the image begins in which reading broke off."""
+        """Return the offset of the image part in which reading was interrupted."""
         async with self._registry(data) as (client, reference):
             return lay_out_archive(await manifest_of(client, reference)).find_start(offset)
 
     async def read(self, data: Data, link: FileLink, offset: int) -> AsyncIterator[bytes]:
-        """The archive, from where a part of it begins; nothing of a part counts before all of it is checked."""
+        """Read the archive from the start of one of its parts.
+
+        A blob's last piece is withheld until its digest is checked.
+        """
         async with self._registry(data) as (client, reference):
             manifest = await manifest_of(client, reference)
             layout = lay_out_archive(manifest)
@@ -112,7 +115,7 @@ class OciMover:
                         yield part
 
     async def bring(self, data: Data, target: Path, progress: Progress) -> None:
-        """Fetch it into the directory, as one archive: the same image is always the same bytes."""
+        """Fetch the image into the directory as one archive; the same image always gives the same bytes."""
         if (target / FILE).is_file():
             return
         parts = target / PARTS
@@ -132,7 +135,7 @@ class OciMover:
 
     @asynccontextmanager
     async def _registry(self, data: Data) -> AsyncIterator[tuple[httpx2.AsyncClient, Reference]]:
-        """Speak to the registry; what goes wrong is told as DataNotThere."""
+        """Open a connection to the registry; errors become DataNotThere."""
         reference = read_reference(data.location)
         if reference is None:
             raise missing(data, "it is not a reference to an image in a registry")
@@ -152,7 +155,7 @@ def _further(progress: Progress, before: int, total: int, done: int, of: int | N
 
 
 def _pack(manifest: ImageManifest, target: Path) -> None:
-    """Put its parts together as one archive in the OCI layout, and let go of them."""
+    """Join the image's parts into one OCI archive, and delete them."""
     part = target / f"{FILE}.part"
     with part.open("wb") as archive:
         for piece in lay_out_archive(manifest).pieces:
@@ -172,7 +175,7 @@ def _part_file(target: Path, digest: str) -> Path:
 async def _read_blob(
     client: httpx2.AsyncClient, reference: Reference, data: Data, blob: ImageBlob
 ) -> AsyncIterator[bytes]:
-    """A part of an image; the last of it only when all of it has the right digest."""
+    """Read a blob; its last piece is yielded only if the digest is right."""
     link = FileLink("", f"{reference.url}/blobs/{blob.digest}", size=blob.size)
     seen, held = hashlib.sha256(), b""
     async with closing(read_link(client, data, link, 0)) as pieces:

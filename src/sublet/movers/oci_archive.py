@@ -1,6 +1,6 @@
-"""An image of a registry as one archive in the OCI layout: what lies where in it, so that it can be written in order.
+"""The layout of an image as one OCI archive, so that it can be written in order.
 
-The same image is always the same bytes.
+The same image always gives the same bytes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ INDEX = "sublet.index"  # in the archive: the index that the image was named by
 
 @dataclass(frozen=True)
 class ImageBlob:
-    """A configuration or a layer, as the registry has it."""
+    """A config or layer blob of the registry."""
 
     digest: str  # sha256:…
     size: int
@@ -26,17 +26,17 @@ class ImageBlob:
 
 @dataclass(frozen=True)
 class ImageArchiveLayout:
-    """The archive in its order: bytes that are known, and blobs that the registry has."""
+    """The archive in order: known bytes, and blobs of the registry."""
 
     pieces: Sequence[bytes | ImageBlob]
 
     @property
     def size(self) -> int:
-        """Bytes of the whole archive."""
+        """The size of the whole archive in bytes."""
         return sum(_length(piece) for piece in self.pieces)
 
     def find_start(self, offset: int) -> int:
-        """Where the piece begins that has this byte: a blob is checked as a whole, so it is written as a whole."""
+        """Return the offset of the piece that has this byte, as a blob is checked and written as a whole."""
         at = 0
         for piece in self.pieces:
             if at + _length(piece) > offset:
@@ -45,7 +45,7 @@ class ImageArchiveLayout:
         return at
 
     def list_from(self, offset: int) -> Iterator[bytes | ImageBlob]:
-        """The pieces that begin at this byte or after it."""
+        """Yield the pieces that begin at this offset or later."""
         at = 0
         for piece in self.pieces:
             if at >= offset:
@@ -58,7 +58,7 @@ def _length(piece: bytes | ImageBlob) -> int:
 
 
 def lay_out_archive(manifest: ImageManifest) -> ImageArchiveLayout:
-    """The archive of an image."""
+    """Lay out the archive of an image."""
     entry: dict[str, object] = {"mediaType": manifest.media_type, "digest": manifest.digest, "size": len(manifest.raw)}
     texts = {manifest.digest: manifest.raw}
     if manifest.index:

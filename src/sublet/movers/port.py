@@ -1,4 +1,4 @@
-"""What the service asks of a mover: bring this, whole and checked, or say why not."""
+"""The port of movers: what the service asks of a mover, and what a mover may do besides."""
 
 from __future__ import annotations
 
@@ -17,126 +17,132 @@ from sublet.data.model.tools import ToolPlan
 from sublet.movers.logins import ImageLogin
 
 SIMPLE = "simple-data-resource"
-Progress = Callable[[int, int | None], None]  # bytes so far, bytes in all if known
+Progress = Callable[[int, int | None], None]  # bytes so far, and the total if known
 
 
 @dataclass(frozen=True)
 class Policy:
-    """What a mover may bring, for whoever it works for. Every mover is made with one, and keeps to it."""
+    """What a mover may bring, for the person it works for. Every mover is made with a policy, and obeys it."""
 
     public_only: bool = True  # this machine and private networks are out of reach; see kernel/public_addresses.py
-    largest: int = 0  # bytes that one item may have, as strangers could name an endless one; 0: any number
-    file_roots: Sequence[Path] | None = ()  # files of this machine: only those below these; None: any
+    largest: int = 0  # bytes per item, as strangers could name an endless one; 0: no limit
+    file_roots: Sequence[Path] | None = ()  # files of this machine are allowed only below these; None: anywhere
     logins: Sequence[ImageLogin] = ()  # the service's own logins to registries
-    app_archives: Path | None = None  # where the code of apps is kept; None: nowhere
-    rucio_server: str = ""  # where names of Rucio are looked up that name no server: https://rucio.example.org
+    app_archives: Path | None = None  # where the code of apps is stored; None: nowhere
+    rucio_server: str = ""  # for Rucio names without a server: https://rucio.example.org
     globus_transfer: str = "https://transfer.api.globus.org"  # Globus' Transfer service
-    globus_auth: str = "https://auth.globus.org"  # and its sign-in
-    ivo_resolver: str = ""  # where IVOIDs are looked up: https://resolver.example.org/{ivoid}
+    globus_auth: str = "https://auth.globus.org"  # Globus' sign-in
+    ivo_resolver: str = ""  # resolver of IVOIDs: https://resolver.example.org/{ivoid}
     credentials: Sequence[Credential] = ()  # of the person whose data it is, each for one place
 
 
-UNLIMITED = Policy(public_only=False, file_roots=None)  # for what a person does on their own machine
+UNLIMITED = Policy(public_only=False, file_roots=None)  # for what people do on their own machines
 
 
 class Mover(Protocol):
-    """One way to bring data somewhere. Its entry point names what makes it: `make(policy=…)`."""
+    """A way to bring data from one kind of address. Its entry point names a factory: `make(policy=…)`."""
 
     name: str
-    schemes: Sequence[str]  # of locations: ("http", "https")
+    schemes: Sequence[str]  # of addresses: ("http", "https")
 
     def check(self, data: Data) -> Sequence[Reason]:
-        """What is wrong with it, without touching the network."""
+        """Return what is wrong with the data, without network access."""
         ...
 
     async def measure(self, data: Data) -> int | None:
-        """Its size in bytes if that can be found out in a moment, else None; failures are told when it is brought."""
+        """Return the size in bytes if it can be found quickly, or None.
+
+        Failures are reported when the data is brought.
+        """
         ...
 
     def estimate(self, data: Data) -> timedelta:
-        """How long it is going to take: the asker's own estimate first, else from its size, else a guess."""
+        """Estimate how long bringing takes: the request's own estimate, or from its size, or a guess."""
         ...
 
     async def bring(self, data: Data, target: Path, progress: Progress) -> None:
-        """Bring it into the directory `target`; goes on where an earlier try stopped; raises DataNotThere."""
+        """Bring the data into the directory `target`, resuming an earlier attempt; raise DataNotThere on failure."""
         ...
 
 
 @dataclass(frozen=True)
 class Content:
-    """A file that is sent somewhere, read as it goes: it may be larger than memory, and lie on another machine."""
+    """A file to be sent, read as a stream: it may be larger than memory, and on another machine."""
 
-    path: str  # where it goes, below the address that it is sent to
+    path: str  # its path below the address that it is sent to
     size: int
-    read: Callable[[int], AsyncIterator[bytes]]  # from this byte on
+    read: Callable[[int], AsyncIterator[bytes]]  # reads from this byte on
 
 
 @runtime_checkable
 class Pushes(Protocol):
-    """A mover that can also send files to where its addresses lead."""
+    """A mover that can also send files to its addresses."""
 
     schemes: Sequence[str]
 
     def check_push(self, location: str) -> str:
-        """Why nothing can be sent to an address, without touching the network; empty: it may be tried."""
+        """Return why nothing can be sent to an address, without network access; empty if it may be tried."""
         ...
 
     async def push(self, content: Content, location: str, progress: Progress) -> str:
-        """Send a file whole, or raise DataNotSent and leave nothing that looks whole; the address that it has now.
+        """Send a file and return its address; raise DataNotSent and leave nothing that looks complete on failure.
 
-        An address that ends in / is a folder's. To send the same again does no harm.
+        An address that ends in / is a folder. Sending the same file again is harmless.
         """
         ...
 
 
 @dataclass(frozen=True)
 class PutAddress:
-    """Where a file is put by one request, and what is shown for that."""
+    """The address and headers to upload a file with one PUT request."""
 
-    url: str = field(repr=False)  # it may be signed, so it is as secret as a password
+    url: str = field(repr=False)  # may be signed, so it is as secret as a password
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 @runtime_checkable
 class PutsByAddress(Protocol):
-    """A mover whose files are put to addresses, so that a system may send what lies there by itself."""
+    """A mover that can give out addresses to PUT files to, so that a system can send its files itself."""
 
     policy: Policy
 
     async def open_put(self, path: str, size: int, location: str) -> PutAddress | None:
-        """Where a file is put that is sent to a location; None: it has to be sent from here. Raises DataNotSent."""
+        """Return where to PUT a file for a location, or None if it must be sent from here.
+
+        Raise DataNotSent if the location can't be used.
+        """
         ...
 
     async def close_put(self, path: str, location: str) -> None:
-        """All of it was put there: give it its name. Raises DataNotSent."""
+        """Give the completely sent file its name; raise DataNotSent on failure."""
         ...
 
 
 @dataclass(frozen=True)
 class ResolvedFile:
-    """Where data that has only a name can be had: one file of it, or all of it."""
+    """The addresses of data known only by name: of one file, or of everything."""
 
-    path: str  # below the directory of the data; empty: whatever is brought keeps the names that it has there
-    replicas: Sequence[Data]  # the same content by other addresses, best first, with size and checksum where known
+    path: str  # below the data's directory; empty: the files keep their own names
+    replicas: Sequence[Data]  # the same content at several addresses, best first, with size and checksum if known
 
 
 @runtime_checkable
 class Resolves(Protocol):
-    """A mover whose addresses only name data: what it finds is brought by the movers of other addresses."""
+    """A mover whose addresses are only names: it resolves them to addresses that other movers bring."""
 
     name: str
     schemes: Sequence[str]
 
     def check(self, data: Data) -> Sequence[Reason]:
-        """What is wrong with it, without touching the network."""
+        """Return what is wrong with the data, without network access."""
         ...
 
     def estimate(self, data: Data) -> timedelta:
-        """How long it is going to take: the asker's own estimate first, else from its size, else a guess."""
+        """Estimate how long bringing takes: the request's own estimate, or from its size, or a guess."""
         ...
 
     async def resolve(self, data: Data) -> Sequence[ResolvedFile]:
-        """Each file of it, and where that can be had; raises DataNotThere."""
+        """Return each file and the addresses it can be brought from; raise DataNotThere if there are none."""
         ...
 
 
@@ -144,7 +150,7 @@ class Interrupted(Exception):
     """It broke off, and may go on later: the words say how."""
 
     def __init__(self, why: str, pause: float = 0.0) -> None:
-        """Say why, and how long the server wants to be left alone, in seconds."""
+        """Say why, and how many seconds the server wants to be left alone."""
         super().__init__(why)
         self.pause = pause
 
@@ -159,118 +165,124 @@ class NoLinks(Exception):
 
 @runtime_checkable
 class Links(Protocol):
-    """A mover that knows where the files of its data can be read, so that they need not be brought here first."""
+    """A mover that can link to its data's files, so that they needn't be brought here first."""
 
     policy: Policy
 
     async def links(self, data: Data) -> LinkedFiles:
-        """All files, each with what is known of it now; raises DataNotThere and NoLinks."""
+        """Return links to all files as they are now; raise DataNotThere or NoLinks if that isn't possible."""
         ...
 
     def read(self, data: Data, link: FileLink, offset: int) -> AsyncIterator[bytes]:
-        """One of them from a byte on, in pieces; raises Interrupted, SourceChanged and DataNotThere."""
+        """Read a linked file from a byte offset on; raise Interrupted, SourceChanged or DataNotThere."""
         ...
 
 
 @runtime_checkable
 class PlansTool(Protocol):
-    """A mover whose data a program brings that systems have, too, so that it need not be brought here first."""
+    """A mover whose data can be fetched by a program that systems have, so that it needn't be brought here first."""
 
     policy: Policy
 
     async def plan(self, data: Data) -> ToolPlan:
-        """How it is brought, as it is now; raises DataNotThere, and NoLinks where only this machine can."""
+        """Plan the fetch of the data as it is now; raise DataNotThere, or NoLinks if only this machine can bring it."""
         ...
 
 
 @runtime_checkable
 class ReadsTogether(Protocol):
-    """A mover with links that reads many small files at once: each by itself would take a round trip."""
+    """A mover with links that reads many small files in one round trip."""
 
     async def read_together(self, data: Data, links: Sequence[FileLink]) -> Sequence[bytes]:
-        """Some of them, which memory holds, whole; raises Interrupted, SourceChanged and DataNotThere."""
+        """Read several small files completely; raise Interrupted, SourceChanged or DataNotThere."""
         ...
 
 
 @runtime_checkable
 class ReadsByParts(Protocol):
-    """A mover with links whose files have parts that are checked each as a whole, and read from their beginning."""
+    """A mover with links whose files have parts that are checked, and therefore read, as a whole."""
 
     async def find_start(self, data: Data, link: FileLink, offset: int) -> int:
-        """Where the part begins that has this byte; raises DataNotThere."""
+        """Return the offset of the part that has this byte; raise DataNotThere on failure."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ServerFiles:
-    """What a server has at an address: of each file its size, and what tells this version of it from another."""
+    """The files that a server has at an address, with size and version of each."""
 
     is_folder: bool
-    files: Mapping[str, tuple[int, str]]  # by their paths; a single file by its name
+    files: Mapping[str, tuple[int, str]]  # by path; a single file by its name
 
 
 @runtime_checkable
 class TellsVersions(Protocol):
-    """A mover without links whose server still says which version of a file it has."""
+    """A mover whose server reports the versions of files."""
 
     async def list_versions(self, data: Data) -> ServerFiles:
-        """All files as they are there now; raises DataNotThere."""
+        """Return all files as they are now; raise DataNotThere on failure."""
         ...
 
 
 @runtime_checkable
 class LiesOnSystems(Protocol):
-    """A mover of files that lie on a system, which may be the very one that needs them."""
+    """A mover of files on a system, which may be the very system that needs them."""
 
     async def find_on(self, data: Data, platform: str) -> tuple[str, LinkedFiles] | None:
-        """The path on this platform's system, and all files; None: it is on another. Raises DataNotThere."""
+        """Return the path on this platform's system and all files, or None if they are on another.
+
+        Raise DataNotThere if they can't be found.
+        """
         ...
 
 
 class TransferPhase(StrEnum):
-    """Where a transfer is that a service of transfers carries out."""
+    """The phase of a transfer by a transfer service."""
 
     MOVING = "moving"
     DONE = "done"
     FAILED = "failed"
     FULL = "full"  # there is no room at its target
-    UNKNOWN = "unknown"  # the service knows nothing of it (any more)
+    UNKNOWN = "unknown"  # the service doesn't know it (any more)
 
 
 @dataclass(frozen=True, slots=True)
 class TransferState:
-    """How far a transfer is, or how it ended."""
+    """A transfer's progress, or how it ended."""
 
     phase: TransferPhase
     done: int  # bytes
-    why: str = ""  # it failed, or does not get on
+    why: str = ""  # why it failed, or is stuck
 
 
 @runtime_checkable
 class TransferService(Protocol):
-    """A mover whose service moves data between two places of its own; this machine only says so, and watches."""
+    """A mover whose service moves data between two places by itself; this machine only submits and polls."""
 
     name: str
     policy: Policy
 
     async def reserve(self, location: str) -> str:
-        """A name under which a transfer is submitted once, however often that is tried; raises DataNotThere."""
+        """Return an idempotency key, under which a transfer is submitted only once; raise DataNotThere on failure."""
         ...
 
     async def submit(self, moves: Sequence[tuple[str, str]], submission: str) -> str:
-        """Have each moved to its target, files or folders (which end in /); the task. Raises DataNotThere."""
+        """Have each file or folder (ending in /) moved to its target; return the task.
+
+        Raise DataNotThere on failure.
+        """
         ...
 
     async def rename(self, location: str, target: str) -> None:
-        """Give a file that was moved the name of its target, unless it has it already; raises DataNotThere."""
+        """Rename a moved file to its target, unless that was done already; raise DataNotThere on failure."""
         ...
 
     async def look(self, location: str, task: str) -> TransferState:
-        """How far it is; raises DataNotThere, and Interrupted if the service can't be reached."""
+        """Return a task's progress; raise DataNotThere, or Interrupted if the service can't be reached."""
         ...
 
     async def stop(self, location: str, task: str) -> None:
-        """Nobody needs it any more; done as well as can be."""
+        """Cancel a task, on a best-effort basis."""
         ...
 
 
@@ -280,17 +292,17 @@ class LeftFiles:
 
     platform: str
     session: str
-    files: Sequence[tuple[str, str]]  # their paths below its working directory (empty: an empty folder), and the data's
+    files: Sequence[tuple[str, str]]  # paths below its working directory (empty: an empty folder), and in the data
     size: int
     is_folder: bool
 
 
 @runtime_checkable
 class FindsLeft(Protocol):
-    """A mover of what sessions left, which may be on the very system that needs it."""
+    """A mover of sessions' results, which may be on the very system that needs them."""
 
     async def find_left(self, data: Data) -> LeftFiles:
-        """Where the files are; raises DataNotThere."""
+        """Return where the files are; raise DataNotThere on failure."""
         ...
 
 
@@ -299,20 +311,20 @@ class Pins(Protocol):
     """A mover whose addresses may mean something else tomorrow."""
 
     async def pin(self, data: Data) -> Data:
-        """The same data as it is now, by an address that can't mean another one later; raises DataNotThere."""
+        """Return the data with an address that will always mean its current content; raise DataNotThere on failure."""
         ...
 
     async def measure(self, data: Data) -> int | None:
-        """Its size in bytes if that can be found out in a moment, else None."""
+        """Return the size in bytes if it can be found quickly, or None."""
         ...
 
 
 @runtime_checkable
 class SignsIn(Protocol):
-    """A mover that has logins of this service's own."""
+    """A mover that uses this service's own logins."""
 
     def signs_in(self, data: Data) -> bool:
-        """Whether it has one for this: then nobody else can bring it."""
+        """Whether the service has a login for this data; if so, nobody else can bring it."""
         ...
 
 
@@ -320,6 +332,6 @@ AnyMover = Mover | Resolves
 
 
 def kinds_of(mover: AnyMover) -> Sequence[str]:
-    """The kinds of data that a mover brings: simple ones, unless it has `kinds` of its own."""
+    """Return the kinds of data that a mover brings: its `kinds`, or simple data only."""
     kinds: Sequence[str] = getattr(mover, "kinds", (SIMPLE,))
     return kinds

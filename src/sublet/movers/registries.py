@@ -1,4 +1,4 @@
-"""A registry of container images, by the distribution API: what a reference means, and where its parts lie."""
+"""Container registries, by the OCI distribution API: resolve references and read manifests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MANIFESTS = (
 )
 ACCEPT = {"Accept": ", ".join((*INDEXES, *MANIFESTS))}
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
-KEPT = ("content-type", "www-authenticate")  # headers that are looked at
+KEPT = ("content-type", "www-authenticate")  # headers that are kept
 CHALLENGE = re.compile(r'(\w+)="([^"]*)"')
 LARGEST = 4 << 20  # bytes of a manifest
 ARCHITECTURE = "amd64"
@@ -40,31 +40,31 @@ class NotInRegistry(Exception):
 
 @dataclass(frozen=True)
 class Reference:
-    """An image's name: where, what, and which one of them."""
+    """An image's name: registry, repository, and tag or digest."""
 
     registry: str
     name: str
     tag: str
-    digest: str = ""  # sha256:…; it can mean one image only
+    digest: str = ""  # sha256:…; identifies exactly one image
 
     @property
     def url(self) -> str:
-        """Where its parts lie; a registry on this very machine needs no encryption."""
+        """The repository's address in the API; a registry on this very machine needs no TLS."""
         scheme = "http" if is_loopback(self.registry) else "https"
         return f"{scheme}://{self.registry}/v2/{self.name}"
 
     @property
     def place(self) -> str:
-        """`docker.io/owner/tool`: where it is, as people write it."""
+        """`docker.io/owner/tool`: the repository as people write it."""
         return f"{'docker.io' if self.registry == DOCKER_HUB else self.registry}/{self.name}"
 
     def pin(self, digest: str) -> str:
-        """The same name, for this one only."""
+        """Return the address of exactly the image with this digest."""
         return f"docker://{self.place}@{digest}"
 
 
 def read_reference(location: str) -> Reference | None:
-    """`docker://ghcr.io/owner/name:tag`, `alpine@sha256:…`; None if it is no reference."""
+    """Parse `docker://ghcr.io/owner/name:tag` or `alpine@sha256:…`; return None if it is no reference."""
     match = REFERENCE.match(location.removeprefix("docker://"))
     if not match:
         return None
@@ -86,7 +86,7 @@ def is_loopback(registry: str) -> bool:
 
 @dataclass(frozen=True)
 class ImageManifest:
-    """What an image is made of: its manifest as it lies in the registry, and the index that led to it, if any."""
+    """An image's manifest as it is in the registry, and the index that led to it, if any."""
 
     raw: bytes
     media_type: str
@@ -94,35 +94,35 @@ class ImageManifest:
 
     @property
     def digest(self) -> str:
-        """What it is known by."""
+        """The digest of the manifest."""
         return digest_of(self.raw)
 
     @property
     def name(self) -> str:
-        """What all of it is known by: the digest of its index, if that led to it."""
+        """The digest that names the image: of its index if there is one, or else of the manifest."""
         return digest_of(self.index) if self.index else self.digest
 
     @property
     def parts(self) -> list[dict[str, Any]]:
-        """Its configuration and layers, each with digest and size."""
+        """The config and layers, each with digest and size."""
         manifest = json.loads(self.raw)
         return [manifest["config"], *manifest["layers"]]
 
     @property
     def size(self) -> int:
-        """The bytes of all its parts."""
+        """The total size of the parts in bytes."""
         return sum(int(part["size"]) for part in self.parts)
 
 
 def digest_of(data: bytes) -> str:
-    """`sha256:…`."""
+    """Return the digest `sha256:…` of the data."""
     return "sha256:" + hashlib.sha256(data).hexdigest()
 
 
 async def sign_in(client: httpx2.AsyncClient, reference: Reference, login: str = "") -> None:
-    """Get the token that a registry wants even from those who only read, and let the client carry it.
+    """Get the token that a registry wants even for public images, and set it on the client.
 
-    `login` is what is said to a registry by who has an account there, as an `Authorization`.
+    `login` is an Authorization header for a registry that the service has an account at.
     """
     answer = await _get(client, f"{reference.url}/manifests/{reference.digest or reference.tag}")
     challenge = answer.headers.get("www-authenticate", "")
@@ -145,7 +145,7 @@ async def sign_in(client: httpx2.AsyncClient, reference: Reference, login: str =
 
 
 async def raw_manifest(client: httpx2.AsyncClient, reference: Reference, which: str) -> tuple[bytes, str]:
-    """A manifest or index, and its type; one that is named by its digest has it."""
+    """Return a manifest or index and its type; one named by digest is checked against it."""
     answer = await _get(client, f"{reference.url}/manifests/{which}")
     if answer.status_code in (401, 403):
         raise NotInRegistry(f"{reference.registry} has no such image, or shows it only to those who sign in")
@@ -163,7 +163,10 @@ async def raw_manifest(client: httpx2.AsyncClient, reference: Reference, which: 
 
 
 async def find_digest(client: httpx2.AsyncClient, reference: Reference) -> str:
-    """The digest of what a reference means now. It is asked for alone: registries count who fetches manifests."""
+    """Return the digest that a reference currently means.
+
+    HEAD is tried first, as registries rate-limit manifest fetches.
+    """
     which = reference.digest or reference.tag
     answer = await client.head(f"{reference.url}/manifests/{which}", headers=ACCEPT)
     digest, kind = (answer.headers.get(name, "") for name in ("docker-content-digest", "content-type"))
@@ -175,7 +178,7 @@ async def find_digest(client: httpx2.AsyncClient, reference: Reference) -> str:
 
 
 async def manifest_of(client: httpx2.AsyncClient, reference: Reference) -> ImageManifest:
-    """The manifest for machines as they are here; an index is followed."""
+    """Return the manifest for this machine's architecture, following an index."""
     raw, kind = await raw_manifest(client, reference, reference.digest or reference.tag)
     try:
         document = json.loads(raw)
@@ -191,7 +194,7 @@ async def manifest_of(client: httpx2.AsyncClient, reference: Reference) -> Image
 
 
 def _whole(manifest: ImageManifest) -> ImageManifest:
-    """The same, if each of its parts is named by a digest, which is no path, and has a size."""
+    """Return the manifest; raise ValueError unless all parts have valid digests (never paths) and sizes."""
     for part in manifest.parts:
         if not DIGEST.fullmatch(part["digest"]) or type(part["size"]) is not int or part["size"] < 0:
             raise ValueError(part["digest"])
@@ -199,7 +202,7 @@ def _whole(manifest: ImageManifest) -> ImageManifest:
 
 
 def _read(reference: Reference, raw: bytes) -> dict[str, Any]:
-    """What a registry said, if that is a JSON object."""
+    """Parse an answer as a JSON object; raise NotInRegistry if it is none."""
     try:
         document = json.loads(raw)
     except (ValueError, RecursionError):
@@ -214,7 +217,7 @@ def _fits(platform: dict[str, Any]) -> bool:
 
 
 async def _get(client: httpx2.AsyncClient, url: str) -> httpx2.Response:
-    """A manifest; a registry that is busy, or away for a moment, is asked again."""
+    """Get a manifest, with retries while the registry is busy or unreachable."""
     for pause in PAUSES:
         try:
             answer = await _get_bounded(client, url, ACCEPT)
@@ -229,7 +232,7 @@ async def _get(client: httpx2.AsyncClient, url: str) -> httpx2.Response:
 
 
 async def _get_bounded(client: httpx2.AsyncClient, url: httpx2.URL | str, headers: dict[str, str]) -> httpx2.Response:
-    """An answer, of which no more is read than a manifest may have."""
+    """Get an answer, reading no more than a manifest may have."""
     async with client.stream("GET", url, headers=headers) as answer:
         content = await read_up_to(LARGEST, answer.aiter_bytes())
         if len(content) > LARGEST:

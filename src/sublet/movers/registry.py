@@ -1,4 +1,4 @@
-"""Which movers there are: one entry point each, and what is wrong with those that can't be loaded."""
+"""Loads the installed movers from their entry points, and reports those that can't be loaded."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ class TakesNoPolicy(TypeError):
 
 @dataclass(frozen=True)
 class LoadedMovers:
-    """The movers that can be used, and the broken ones with the reason."""
+    """The usable movers, and the broken ones with the reason."""
 
     found: Sequence[AnyMover]
     broken: Mapping[str, str]
 
 
 def survey_movers(policy: Policy, points: Iterable[EntryPoint] | None = None) -> LoadedMovers:
-    """Every mover that is installed, under one policy; one that can't be loaded is shown as broken, not absent."""
+    """Load every installed mover with this policy; one that fails to load is reported as broken, not omitted."""
     movers: list[AnyMover] = []
     broken: dict[str, str] = {}
     for point in plugins(GROUP) if points is None else points:
         try:
             movers.append(_make_mover(point.load(), policy))
-        except Exception as why:  # a plug-in may fail in any way at all, and the others go on
+        except Exception as why:  # a plug-in may fail in any way; the others must still load
             broken[point.name] = f"{point.value}: {type(why).__name__}: {why}"
     return LoadedMovers(movers, broken)
 

@@ -1,4 +1,4 @@
-"""Files by rsync: `rsync+ssh://USER@HOST/PATH` over SSH, and `rsync://HOST/MODULE/PATH` from an rsync server."""
+"""The mover of rsync addresses: `rsync+ssh://USER@HOST/PATH` over SSH, `rsync://HOST/MODULE/PATH` from a server."""
 
 from __future__ import annotations
 
@@ -37,42 +37,42 @@ from sublet.movers.trees import MOST_FILES, safe_path
 
 EXAMPLE = "rsync+ssh://marie@data.example.org/home/marie/survey/"
 OVER_SSH = "rsync+ssh"
-SPEED = 20_000_000  # bytes a second, for a guess
-MOMENT = 3.0  # seconds that an asker waits for a size
+SPEED = 20_000_000  # bytes per second, for a guess
+MOMENT = 3.0  # seconds that a request waits for a size
 PORT = 873
 PASSWORD = "RSYNC_PASSWORD"  # noqa: S105 - the name of a variable
-IDLE = "120"  # seconds without a byte after which it is given up
-# Links arrive as what they lead to; neither devices, owners nor permissions other than "may be executed" do.
+IDLE = "120"  # seconds without a byte until rsync gives up
+# Links are followed; of permissions only "executable" is kept, and devices and owners aren't.
 BRING = ("--recursive", "--times", "--executability", "--copy-links", "--no-devices", "--no-specials")
-GO_ON = ("--partial", "--append-verify")  # what came of a file stays, and is checked when the rest has come
+GO_ON = ("--partial", "--append-verify")  # partial files are kept, and checked when they are complete
 ALWAYS = ("-s", "--no-motd", "--no-human-readable", f"--timeout={IDLE}", "--no-super")
-TRY_AGAIN = frozenset({10, 12, 20, 30, 35})  # exit codes: the connection broke, or nothing came in time
+TRY_AGAIN = frozenset({10, 12, 20, 30, 35})  # exit codes: the connection broke, or timed out
 TRIES = 5
-PAUSE = 0.5  # seconds before the second try; twice as long before each further one
+PAUSE = 0.5  # seconds before the first retry, doubled each time
 TOTAL = re.compile(r"Total file size: (\d+)")
 FILES = re.compile(r"Number of files: (\d+)")
 FOLDERS = re.compile(r"Number of files: .*\bdir: \d")
 DONE = re.compile(rb"\s(\d+)\s+\d+%")
-BROKEN_OFF = re.compile(r"\([1-9]\d* bytes received so far\)")  # the login was there, and was lost
+BROKEN_OFF = re.compile(r"\([1-9]\d* bytes received so far\)")  # the login succeeded, and the connection was lost later
 NEVER_IN = "(0 bytes received so far)"
-MOST_WORDS = 1 << 16  # bytes of what it says that are kept
-Tell = Callable[[int], None]  # bytes so far
+MOST_WORDS = 1 << 16  # bytes of rsync's output that are kept
+Tell = Callable[[int], None]  # takes the bytes so far
 
 
 @dataclass(frozen=True)
 class RsyncRoad:
-    """How rsync is called for one address."""
+    """How to call rsync for one address."""
 
-    address: str  # as rsync takes it
+    address: str  # in rsync's syntax
     options: tuple[str, ...]
-    environment: Mapping[str, str] = field(repr=False)  # it may have a password in it
+    environment: Mapping[str, str] = field(repr=False)  # may hold a password
 
 
 class RsyncFailed(Exception):
     """It ended badly: its exit code and its words."""
 
     def __init__(self, code: int, words: str) -> None:
-        """Keep both."""
+        """Keep the exit code, with its message."""
         super().__init__(words or f"rsync ended with exit code {code}")
         self.code = code
 
@@ -88,15 +88,15 @@ class RsyncMover:
     kinds: Sequence[str] = (SIMPLE,)
 
     def check(self, data: Data) -> Sequence[Reason]:
-        """What is wrong with its address or checksum."""
+        """Return what is wrong with the address or checksum."""
         return check_ssh_data(data, EXAMPLE)
 
     def check_push(self, location: str) -> str:
-        """Whether it names a host and a path."""
+        """Return why the address names no host and path; empty if it does."""
         return check_ssh_address(location)
 
     async def measure(self, data: Data) -> int | None:
-        """What rsync itself would bring, if it has that added up in a moment."""
+        """Return the size that rsync reports in a dry run, if that is quick."""
         if self.check(data):
             return None
         with contextlib.suppress(SshDenied, RsyncFailed, TimeoutError, OSError):
@@ -106,11 +106,11 @@ class RsyncMover:
         return None
 
     def estimate(self, data: Data) -> timedelta:
-        """How long it is going to take."""
+        """Guess how long it takes."""
         return guess(data, SPEED)
 
     async def bring(self, data: Data, target: Path, progress: Progress) -> None:
-        """Bring a file under its own name, or what is in a folder; goes on where an earlier try stopped."""
+        """Bring a file under its own name, or a folder's content, resuming an earlier attempt."""
         require_sound(data, self.check(data))
         try:
             async with self._open(data.location) as road:
@@ -124,7 +124,7 @@ class RsyncMover:
         progress(total, total)
 
     async def list_versions(self, data: Data) -> ServerFiles:
-        """By the size and the time of each file."""
+        """Return the files with size and modification time as their versions."""
         require_sound(data, self.check(data))
         try:
             async with self._open(data.location) as road:
@@ -135,7 +135,10 @@ class RsyncMover:
         return ServerFiles(data.location.endswith("/"), listing.files)
 
     async def plan(self, data: Data) -> ToolPlan:
-        """From an rsync server; over SSH a system would have to sign in there, for which it has nothing."""
+        """Plan a fetch by the system's rsync from an rsync server.
+
+        Raise NoLinks for rsync over SSH, as the system has no credentials for it.
+        """
         require_sound(data, self.check(data))
         if urlsplit(data.location).scheme.lower() == OVER_SSH:
             raise NoLinks
@@ -152,7 +155,7 @@ class RsyncMover:
         return ToolPlan("rsync", files.links[0].host, facts, named, files)
 
     async def push(self, content: Content, location: str, progress: Progress) -> str:
-        """Send a file, which rsync gives its name when it is whole; it lies here until it is there."""
+        """Send a file, first spooled to this disk; rsync renames it when it is complete."""
         sent = join(location, content.path) if location.endswith("/") else location
         folder = content.path if location.endswith("/") else ""
         with tempfile.TemporaryDirectory(prefix="sublet-rsync-") as name:
@@ -172,7 +175,7 @@ class RsyncMover:
         return sent
 
     async def _measure(self, data: Data, road: RsyncRoad) -> int:
-        """How many bytes it has in all; DataNotThere if that is too much."""
+        """Return the total size in bytes; raise DataNotThere if it is too large or has too many files."""
         answer = await _add_up(road)
         size, files = TOTAL.search(answer), FILES.search(answer)
         if size is None or files is None:
@@ -189,7 +192,7 @@ class RsyncMover:
             raise missing(data, f"it has more than {self.policy.largest} bytes, the most that is downloaded here")
 
     async def _persist(self, data: Data, road: RsyncRoad, target: Path, tell: Tell) -> None:
-        """Try until it is whole, as long as there is progress or patience."""
+        """Retry the transfer until it is complete; raise the error after too many failures without progress."""
         failures, best = 0, 0
 
         def hear(done: int) -> None:
@@ -222,7 +225,7 @@ class RsyncMover:
         yield await self._find_server(location)
 
     async def _find_server(self, location: str) -> RsyncRoad:
-        """An rsync server, which is shown a password if it asks for one."""
+        """Return how to call an rsync server, with a password if there is one."""
         parts = urlsplit(location)
         credential, host = credential_for(self.policy.credentials, location), parts.hostname or ""
         if self.policy.public_only:
@@ -235,11 +238,11 @@ class RsyncMover:
         address = f"{user}@{host}" if user else host
         port = (f"--port={parts.port}",) if parts.port else ()
         environment = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TZ": "UTC"}
-        environment[PASSWORD] = credential.secret if credential else ""  # empty: it asks nobody
+        environment[PASSWORD] = credential.secret if credential else ""  # empty: rsync must not prompt
         return RsyncRoad(f"{address}::{unquote(parts.path).lstrip('/')}", (*ALWAYS, *port), environment)
 
     async def _explain(self, location: str, failed: Exception) -> str:
-        """In ssh's words, where it never got in, else in rsync's own."""
+        """Explain a failure in ssh's words if the login failed, otherwise in rsync's."""
         words = str(failed)
         lines = words.strip().splitlines() or ["rsync gave no reason"]
         own = [line for line in lines if line.startswith(("rsync:", "@ERROR", "rsync error"))]
@@ -250,7 +253,7 @@ class RsyncMover:
 
 
 def _check(data: Data, target: Path) -> None:
-    """See that a single file is what was asked for, and that the names in a folder can be used."""
+    """Check a single file's size and checksum, or the names of a folder's files."""
     if data.location.endswith("/"):
         if data.checksum:
             raise missing(data, "it is a folder, and a checksum is of a file")
@@ -267,17 +270,17 @@ def _check(data: Data, target: Path) -> None:
 
 
 async def _is_folder(road: RsyncRoad) -> bool:
-    """Whether an address is a folder's: rsync would put a file into it, under the name that it has here."""
+    """Whether an address is a folder, into which rsync would put a file under its local name."""
     try:
         answer = await _run(road, (*LIST, "--", road.address))
     except RsyncFailed:
-        return False  # it isn't there, or what is wrong is told when it is sent
+        return False  # it doesn't exist, or the error will show when the file is sent
     rows = [row for line in answer.splitlines() if (row := LISTED.match(line))]
     return len(rows) == 1 and rows[0]["kind"] == "d"
 
 
 async def _add_up(road: RsyncRoad) -> str:
-    """What rsync says of all that it would bring."""
+    """Return rsync's statistics of a dry run."""
     with tempfile.TemporaryDirectory(prefix="sublet-rsync-") as empty:
         return await _run(road, ("--dry-run", "--stats", *BRING, "--", road.address, empty))
 
@@ -288,9 +291,9 @@ async def _run(
     hear: Tell = lambda _: None,
     take: Callable[[bytes], None] = lambda _: None,
 ) -> str:
-    """Run rsync to its end, and tell how far it is; the last of what it printed. RsyncFailed, if it ends badly.
+    """Run rsync, reporting progress, and return the end of its output; raise RsyncFailed if it fails.
 
-    `take` is given all that it prints, as it comes.
+    `take` receives all output as it comes.
     """
     pipe = asyncio.subprocess.PIPE
     try:
@@ -321,7 +324,7 @@ async def _run(
 
 
 async def _read(stream: asyncio.StreamReader | None, hear: Tell, take: Callable[[bytes], None] = lambda _: None) -> str:
-    """The last of what comes, as text."""
+    """Read a stream to its end, and return the last part as text."""
     kept = b""
     while stream and (piece := await stream.read(1 << 14)):
         kept = (kept + piece)[-MOST_WORDS:]

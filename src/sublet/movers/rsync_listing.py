@@ -1,4 +1,4 @@
-"""What an rsync server says of the files that it has."""
+"""Reads the file listings of rsync servers."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ TIME = "%Y/%m/%d %H:%M:%S"
 
 
 def _plain(path: str) -> str:
-    """A path as it is: rsync writes what a terminal would obey as `\\#ooo`."""
+    """Unescape a path: rsync prints control characters as `\\#ooo`."""
     return re.sub(r"\\#([0-7]{3})", lambda match: chr(int(match[1], 8)), path)
 
 
 class RsyncListing:
-    """A list of files, read as it comes, however long it is."""
+    """A list of files, parsed as it streams in."""
 
     def __init__(self, data: Data) -> None:
-        """Nothing has come yet."""
+        """Start empty."""
         self.files: dict[str, tuple[int, str]] = {}
         self._data, self._rest = data, b""
 
     def take(self, piece: bytes) -> None:
-        """Read the lines that are whole; DataNotThere if there are too many."""
+        """Parse complete lines; raise DataNotThere if there are too many files."""
         *lines, self._rest = (self._rest + piece).split(b"\n")
         for line in lines:
             row = LISTED.match(line.decode("utf-8", "replace"))
@@ -46,7 +46,10 @@ class RsyncListing:
 
 
 def list_links(data: Data, listing: RsyncListing, headers: Mapping[str, str]) -> tuple[LinkedFiles, LinkedFiles]:
-    """All files; and the same as they are known again, if none of them changed a moment ago. NoLinks if it has none."""
+    """Return links to all files, and the same without versions that are too recent to be relied on.
+
+    Raise NoLinks if there are no files.
+    """
     is_folder, files = data.location.endswith("/"), listing.files
     name = unquote(urlsplit(data.location).path).rpartition("/")[2]
     if not files or (not is_folder and set(files) != {name}):
@@ -63,7 +66,7 @@ def list_links(data: Data, listing: RsyncListing, headers: Mapping[str, str]) ->
 
 
 def _is_young(version: str, now: datetime) -> bool:
-    """Whether it may change again within the second that its time is told by; so is one whose time can't be read."""
+    """Whether a file changed so recently that it may change again within the same second, or its time can't be read."""
     try:
         changed = datetime.strptime(version, TIME).replace(tzinfo=UTC)
     except ValueError:

@@ -1,6 +1,6 @@
-"""Data that Rucio knows: `rucio://SERVER/SCOPE:NAME`, a file, a dataset or a container. It comes from where it lies.
+"""The mover of Rucio names: `rucio://SERVER/SCOPE:NAME`, a file, dataset or container.
 
-`rucio:SCOPE:NAME` is asked of the server that the settings name; `rucio+http://` is one without TLS.
+`rucio:SCOPE:NAME` is looked up at the configured server; `rucio+http://` is a server without TLS.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ S3_PORT = 443
 
 @dataclass(frozen=True)
 class RucioName:
-    """What an address names: a server, and a name there."""
+    """A Rucio server, and a name there."""
 
     server: str  # https://rucio.example.org; empty: none
     scope: str
@@ -38,7 +38,7 @@ class RucioName:
 
 @dataclass
 class RucioMover:
-    """Finds the files of a name and where they lie; others bring them."""
+    """Resolves names to files and their addresses, which other movers bring."""
 
     policy: Policy
     name: str = "rucio"
@@ -46,7 +46,7 @@ class RucioMover:
     kinds: Sequence[str] = (SIMPLE, KIND)
 
     def check(self, data: Data) -> Sequence[Reason]:
-        """What is wrong with its address or checksum."""
+        """Return what is wrong with the address or checksum."""
         reasons = check_checksum(data)
         try:
             if not read_name(data.location, self.policy.rucio_server).server:
@@ -56,11 +56,11 @@ class RucioMover:
         return reasons
 
     def estimate(self, data: Data) -> timedelta:
-        """How long it is going to take."""
+        """Guess how long it takes."""
         return guess(data, SPEED)
 
     async def resolve(self, data: Data) -> Sequence[ResolvedFile]:
-        """Each file that the name stands for, and where it lies."""
+        """Return each file that the name stands for, and its addresses."""
         require_sound(data, self.check(data))
         named = read_name(data.location, self.policy.rucio_server)
         try:
@@ -73,7 +73,7 @@ class RucioMover:
         return name_files(files)
 
     def _client(self, named: RucioName) -> RucioClient:
-        """One that asks as the person whose data it is; the operator's own server may be on a private network."""
+        """Make a client with the person's credential; the operator's own server may be on a private network."""
         web = [known for known in self.policy.credentials if known.kind is not CredentialKind.S3]
         is_own = named.server == self.policy.rucio_server.rstrip("/")
         public_only = self.policy.public_only and not is_own
@@ -81,7 +81,7 @@ class RucioMover:
 
 
 def read_name(location: str, server: str) -> RucioName:
-    """What an address names; ValueError says what is wrong with it. `server`: whose names are meant without one."""
+    """Parse an address; raise ValueError if it is wrong. `server` is used for names without one."""
     address = urlsplit(location)
     _ = address.port
     path, prefix = address.path, ""
@@ -102,7 +102,7 @@ def read_name(location: str, server: str) -> RucioName:
 
 
 def name_files(files: Sequence[RucioFile]) -> list[ResolvedFile]:
-    """Each file under its own name; where two have the same, below their scopes."""
+    """Return each file under its own name, or below its scope if two files have the same name."""
     names = Counter(file.name for file in files)
     return [
         ResolvedFile(
@@ -117,7 +117,7 @@ def name_files(files: Sequence[RucioFile]) -> list[ResolvedFile]:
 
 
 def read_place(address: str) -> str:
-    """An address of Rucio's as it is written here: of S3 the server comes first, and a file has no port."""
+    """Translate an address of Rucio's into Sublet's form: S3 with the server first, files without a port."""
     parts = urlsplit(address)
     scheme = parts.scheme.lower()
     if scheme in ("s3", "s3s"):

@@ -1,4 +1,4 @@
-"""What is asked of a Rucio server over HTTP, and how its answers are read."""
+"""Calls of Rucio's HTTP API, and how its answers are read."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from sublet.movers.http import WAITS, words
 
 TOKEN = "X-Rucio-Auth-Token"  # noqa: S105 - the name of a header
 TRIES = 3
-PAUSE = 0.5  # seconds before the second try; twice as long before each further one
-PATIENCE = 300.0  # seconds for all that is asked about one name
+PAUSE = 0.5  # seconds before the first retry, doubled each time
+PATIENCE = 300.0  # seconds for all requests about one name
 MOST_BYTES = 256 << 20  # of one answer
 MOST_FILES = 100_000
 READABLE = (
@@ -58,22 +58,22 @@ class RucioFile:
     scope: str
     name: str
     size: int | None
-    checksum: str  # md5:… or adler32:…; empty: none is known
+    checksum: str  # md5:… or adler32:…; empty: not known
     places: Sequence[RucioPlace] = ()  # best first
 
 
 @dataclass(frozen=True)
 class RucioClient:
-    """Asks one server, as one person."""
+    """Calls one server, as one person."""
 
     server: str  # https://rucio.example.org
     credential: Credential | None
-    account: str = ""  # which of the person's; empty: the server's choice
+    account: str = ""  # which of the person's accounts; empty: the server's default
     public_only: bool = True
     _token: dict[str, str] = field(default_factory=dict)
 
     async def find_files(self, scope: str, name: str) -> list[RucioFile]:
-        """All files that a name stands for: the file itself, or those of a dataset or a container."""
+        """Return all files that a name stands for: the file itself, or those of a dataset or container."""
         trusted = trust_machine()
         transport = PublicOnly(verify=trusted) if self.public_only else None
         try:
@@ -82,7 +82,7 @@ class RucioClient:
                 httpx2.AsyncClient(
                     verify=trusted, transport=transport, timeout=WAITS, follow_redirects=False
                 ) as client,
-            ):  # a redirection would be shown the token
+            ):  # a redirect would receive the token
                 return await self._find_files(client, scope, name)
         except TimeoutError as error:
             raise RucioFailed(f"the Rucio server did not answer within {PATIENCE:.0f} s") from error
@@ -93,7 +93,7 @@ class RucioClient:
         if len(listed) > MOST_FILES:
             raise RucioFailed(f"it has more than {MOST_FILES} files")
         found = await self._list_replicas(client, scope, name, READABLE)
-        if any(key not in found for key in listed):  # to say where it is that nothing here reads from
+        if any(key not in found for key in listed):  # to report the addresses that nothing here can read
             found = await self._list_replicas(client, scope, name, ()) | found
         return [found.get(key, file) for key, file in listed.items()]
 
@@ -114,7 +114,7 @@ class RucioClient:
         return read_lines((await self._send(client, method, path, headers, body))[1])
 
     async def _sign_in(self, client: httpx2.AsyncClient) -> Mapping[str, str]:
-        """The token that each question carries; a login is exchanged for one, once."""
+        """Return the header with the token; a login is exchanged for a token once."""
         known = self.credential
         if known is None or self._token:
             return self._token
@@ -133,7 +133,7 @@ class RucioClient:
     async def _send(
         self, client: httpx2.AsyncClient, method: str, path: str, headers: Mapping[str, str], body: bytes | None
     ) -> tuple[Mapping[str, str], bytes]:
-        """What the server answered, tried again where that may help."""
+        """Send a request with retries, and return the answer's headers and body."""
         for number in range(1, TRIES + 1):
             try:
                 async with client.stream(method, self.server + path, headers=headers, content=body) as response:
@@ -170,7 +170,7 @@ async def _read(response: httpx2.Response) -> bytes:
 
 
 def read_lines(answer: bytes) -> list[Any]:
-    """An answer that is one JSON value a line."""
+    """Parse an answer with one JSON value per line."""
     try:
         return [json.loads(line) for line in answer.splitlines() if line.strip()]
     except ValueError as error:
@@ -178,7 +178,7 @@ def read_lines(answer: bytes) -> list[Any]:
 
 
 def read_refusal(answer: bytes) -> str:
-    """Why a server refused, in its own words; empty: it said nothing that can be read."""
+    """Return the server's reason for a refusal; empty if it gave none."""
     try:
         refusal = json.loads(answer)
         return " ".join(str(refusal["ExceptionMessage"]).split())[:300].rstrip(".")
@@ -187,7 +187,7 @@ def read_refusal(answer: bytes) -> str:
 
 
 def read_files(rows: Sequence[Any]) -> dict[tuple[str, str], RucioFile]:
-    """Files by their scope and name."""
+    """Parse files, by scope and name."""
     try:
         files = [_read_file(row) for row in rows]
     except (AttributeError, KeyError, TypeError, ValueError) as error:

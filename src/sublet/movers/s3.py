@@ -1,7 +1,6 @@
-"""Data in object stores: `s3://BUCKET/KEY`, or `s3+https://SERVER/BUCKET/KEY`. An address that ends in / is a folder's.
+"""The mover of object stores: `s3://BUCKET/KEY`, or `s3+https://SERVER/BUCKET/KEY`; one that ends in / is a folder.
 
-Which server `s3://` means, and with which key it is asked, says the credential for that bucket; without one, Amazon's
-is asked, as nobody.
+The credential for a bucket says which server and key `s3://` uses; without one, Amazon is asked anonymously.
 """
 
 from __future__ import annotations
@@ -40,15 +39,15 @@ from sublet.movers.xml_answers import read_xml
 
 EXAMPLE = "s3://bucket/folder/file.dat"
 REGION = "us-east-1"
-PART = 64 << 20  # bytes that are sent in one request; the last may be smaller
+PART = 64 << 20  # bytes per part; the last may be smaller
 MOST_PARTS = 10_000
-MOST_AT_ONCE = 5 << 30  # bytes that an object may have which is put by one request
-SIGNED_FOR = 12 * 3600  # seconds for which an address that was signed opens its object
+MOST_AT_ONCE = 5 << 30  # bytes that one PUT may have
+SIGNED_FOR = 12 * 3600  # seconds for which a signed address is valid
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where an address leads: a server, and a bucket and a key there."""
+    """An S3 server, bucket and key."""
 
     server: str
     bucket: str
@@ -57,27 +56,27 @@ class Place:
 
     @property
     def address(self) -> str:
-        """The object's address on the web."""
+        """The object's URL."""
         return f"{self.bucket_address}/{quote(self.key, safe='/-_.~')}"
 
     @property
     def bucket_address(self) -> str:
-        """The bucket's."""
+        """The bucket's URL."""
         return f"{self.server}/{quote(self.bucket, safe='-_.~')}"
 
     @property
     def auth(self) -> SignV4 | None:
-        """How requests are signed; None: the server is asked as nobody."""
+        """The signer of requests; None for anonymous requests."""
         known = self.credential
         return SignV4(known.user, known.secret, known.region or REGION) if known else None
 
     @property
     def signed(self) -> str:
-        """The object's address, as whoever has it may read it for a while."""
+        """The object's URL, signed for reading if there is a credential."""
         return self.auth.sign_url(self.address, SIGNED_FOR) if self.auth else self.address
 
     def below(self, path: str) -> Place:
-        """A file's place, if this is a folder's."""
+        """Return the place of a file in this folder."""
         return Place(self.server, self.bucket, f"{self.key}{path}", self.credential)
 
 
@@ -92,15 +91,15 @@ class S3Mover:
     _http: HttpMover = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Objects come over HTTP."""
+        """Make the HTTP mover that transfers objects."""
         self._http = HttpMover(self.policy)
 
     def check(self, data: Data) -> Sequence[Reason]:
-        """What is wrong with its address or checksum."""
+        """Return what is wrong with the address or checksum."""
         return check_place(data, self.check_push(data.location), EXAMPLE)
 
     def check_push(self, location: str) -> str:
-        """Whether it names a bucket."""
+        """Return why the address names no bucket; empty if it does."""
         try:
             place = self._locate(location)
         except ValueError as error:
@@ -114,7 +113,7 @@ class S3Mover:
             region = credential.region if credential else ""
             server = (credential.endpoint if credential else "") or _amazon(region)
             return Place(server.rstrip("/"), address.netloc, unquote(address.path.lstrip("/")), credential)
-        _ = address.port  # a wrong one is found out now
+        _ = address.port  # raises ValueError now if it is wrong
         bucket, _, key = address.path.lstrip("/").partition("/")
         server = f"{address.scheme.lower().partition('+')[2]}://{address.netloc}" if address.netloc else ""
         return Place(server, unquote(bucket), unquote(key), credential)
@@ -123,18 +122,18 @@ class S3Mover:
         return [known for known in self.policy.credentials if known.kind is CredentialKind.S3]
 
     async def measure(self, data: Data) -> int | None:
-        """The size of an object; a folder would take too long to add up."""
+        """Return the size of an object; None for a folder, as adding it up would take too long."""
         if self.check(data) or data.location.endswith("/"):
             return None
         place = self._locate(data.location)
         return await self._http.measure_at(place.address, place.auth)
 
     def estimate(self, data: Data) -> timedelta:
-        """How long the download is going to take."""
+        """Guess how long the download takes."""
         return guess(data, SPEED)
 
     async def bring(self, data: Data, target: Path, progress: Progress) -> None:
-        """Download an object under its own name, or all objects below a folder under their paths."""
+        """Download an object under its own name, or all objects of a folder under their paths."""
         require_sound(data, self.check(data))
         place = self._locate(data.location)
         async with self._http.client(place.auth) as client:
@@ -146,7 +145,7 @@ class S3Mover:
             await self._http.bring_file(client, replace(data, location=place.address), file, progress)
 
     async def links(self, data: Data) -> LinkedFiles:
-        """Signed addresses of an object, or of all objects below a folder."""
+        """Link an object, or all objects of a folder, by signed addresses."""
         require_sound(data, self.check(data))
         place = self._locate(data.location)
         async with self._http.client(place.auth) as client:
@@ -159,13 +158,13 @@ class S3Mover:
             return LinkedFiles([await describe_link(client, data, link, place.address)])
 
     async def read(self, data: Data, link: FileLink, offset: int) -> AsyncIterator[bytes]:
-        """One of them, from a byte on."""
+        """Read a linked object from a byte offset on."""
         async with self._http.client() as client, closing(read_link(client, data, link, offset)) as pieces:
             async for piece in pieces:
                 yield piece
 
     async def open_put(self, path: str, size: int, location: str) -> PutAddress | None:
-        """An address that is signed for writing; what is too large for one request, or needs no key, is sent here."""
+        """Return an address signed for writing; None if the file is too large for one PUT, or there is no key."""
         place = self._locate(location)
         if not place.key or place.key.endswith("/"):
             place = place.below(path)
@@ -180,10 +179,10 @@ class S3Mover:
             return await _is_folder(client, place)
 
     async def close_put(self, path: str, location: str) -> None:
-        """An object is there whole, or not at all."""
+        """Do nothing: an object appears only when it is complete."""
 
     async def push(self, content: Content, location: str, progress: Progress) -> str:
-        """Send a file as an object, in parts if it is large: it is there whole, or not at all."""
+        """Send a file as an object, in parts if it is large; it appears only when it is complete."""
         place = self._locate(location)
         sent = location
         if not place.key or place.key.endswith("/"):
@@ -203,7 +202,7 @@ def _amazon(region: str) -> str:
 
 
 async def _is_folder(client: httpx2.AsyncClient, place: Place) -> bool:
-    """Whether objects lie below a name, so that it is read as a folder; who may not list is told nothing."""
+    """Whether objects exist below this name; False if listing isn't permitted."""
     with suppress(httpx2.HTTPError):
         asked = {"list-type": "2", "prefix": f"{place.key}/", "max-keys": "1"}
         answer = await client.get(place.bucket_address, params=asked)
@@ -219,7 +218,7 @@ async def _list_all(client: httpx2.AsyncClient, place: Place, data: Data) -> lis
 
 
 async def _list(client: httpx2.AsyncClient, place: Place, data: Data) -> AsyncIterator[RemoteFile]:
-    """All objects below a folder."""
+    """Yield all objects of a folder."""
     asked = {"list-type": "2", "prefix": place.key}
     while True:
         try:
@@ -231,7 +230,7 @@ async def _list(client: httpx2.AsyncClient, place: Place, data: Data) -> AsyncIt
         root = _parse(answer.content, data)
         for entry in root.iter("Contents"):
             path = (entry.findtext("Key") or "").removeprefix(place.key)
-            if path and not path.endswith("/"):  # the folder itself is an object, too, in some stores
+            if path and not path.endswith("/"):  # in some stores the folder itself is an object too
                 tag = entry.findtext("ETag") or ""
                 yield RemoteFile(path, int(entry.findtext("Size") or 0), place.below(path).address, tag)
         token = root.findtext("NextContinuationToken")
@@ -246,7 +245,7 @@ def _link_file(place: Place, data: Data, file: RemoteFile) -> FileLink:
 
 
 def _parse(text: bytes, data: Data) -> ElementTree.Element:
-    """An answer, its names without their namespace."""
+    """Parse an answer, and strip the namespaces of its tags."""
     try:
         root = read_xml(text)
     except ElementTree.ParseError as error:
@@ -257,7 +256,7 @@ def _parse(text: bytes, data: Data) -> ElementTree.Element:
 
 
 class _Parts:
-    """A file that is sent in parts, which become one object when all are there."""
+    """A multipart upload, which becomes one object when all parts are there."""
 
     def __init__(
         self, client: httpx2.AsyncClient, content: Content, place: Place, location: str, progress: Progress
@@ -267,7 +266,7 @@ class _Parts:
         self._size = max(PART, -(-content.size // MOST_PARTS))
 
     async def send(self) -> None:
-        """Send all parts, then have them joined; what failed leaves nothing that takes room."""
+        """Send all parts and have them joined; abort the upload on failure, so that it takes no space."""
         begun = await self._ask("POST", {"uploads": ""})
         upload = _parse(begun.content, Data(self._content.path, SIMPLE, self._location)).findtext("UploadId")
         if not upload:
@@ -280,7 +279,7 @@ class _Parts:
             )
             body = f"<CompleteMultipartUpload>{parts}</CompleteMultipartUpload>".encode()
             done = await self._ask("POST", {"uploadId": upload}, body)
-            if b"<Error" in done.content:  # a server may say 200 before it knows
+            if b"<Error" in done.content:  # a server may answer 200 before it knows the outcome
                 raise unsent(self._content.path, self._location, describe_refusal(done))
         except BaseException:
             with suppress(httpx2.HTTPError):
@@ -314,7 +313,7 @@ class _Parts:
 
 
 async def _window(content: Content, first: int, size: int) -> AsyncIterator[bytes]:
-    """So many bytes of a file, from one on."""
+    """Read so many bytes of a file from an offset on."""
     left = size
     async with closing(content.read(first)) as pieces:
         async for piece in pieces:

@@ -1,4 +1,4 @@
-"""Sending files over HTTP: one request each, its body read as it goes, tried again where that may help."""
+"""Sends files over HTTP: one PUT each, streamed, with retries."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from sublet.movers.arrival import unsent
 from sublet.movers.port import Content, Progress
 
 TRIES = 5
-PAUSE = 0.5  # seconds before the second try; twice as long before each further one
+PAUSE = 0.5  # seconds before the first retry, doubled each time
 TRY_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
-LONGEST_ANSWER = 300  # characters of what a server says that are repeated
+LONGEST_ANSWER = 300  # characters of a server's answer that are repeated
 
 
 class BearerAuth(httpx2.Auth):
-    """Shows a token."""
+    """Authenticates with a bearer token."""
 
     def __init__(self, token: str) -> None:
-        """Which one."""
+        """Use this token."""
         self._token = token
 
     def auth_flow(self, request: httpx2.Request) -> Generator[httpx2.Request, httpx2.Response, None]:
-        """Add it."""
+        """Add the token."""
         request.headers["authorization"] = f"Bearer {self._token}"
         yield request
 
 
 def sign_in(credential: Credential | None) -> httpx2.Auth | None:
-    """How a credential is shown to a web server; a pair of S3 keys is not."""
+    """Return how to present a credential to a web server; None for S3 and SSH keys."""
     if credential is None or credential.kind in (CredentialKind.S3, CredentialKind.KEY):
         return None
     if credential.kind is CredentialKind.TOKEN:
@@ -43,7 +43,7 @@ def sign_in(credential: Credential | None) -> httpx2.Auth | None:
 
 
 def authorization(credential: Credential | None) -> str:
-    """The header that shows a credential; empty: there is none to show."""
+    """Return the Authorization header for a credential; empty if there is none to send."""
     if (auth := sign_in(credential)) is None:
         return ""
     request = next(auth.auth_flow(httpx2.Request("GET", "https://localhost")))
@@ -57,13 +57,13 @@ async def put(
     location: str,
     progress: Progress,
 ) -> httpx2.Response:
-    """Put a file to an address, whole; DataNotSent says what the server said."""
+    """Upload a file with PUT; raise DataNotSent with the server's answer on failure."""
     length = {"content-length": str(content.size)}
     for number in range(1, TRIES + 1):
         try:
             body = _Body(content, progress)
             response = await client.put(address, content=body.read(), headers=length)
-        except (_Changed, httpx2.UnsupportedProtocol) as error:  # another try would be no better
+        except (_Changed, httpx2.UnsupportedProtocol) as error:  # a retry wouldn't help
             raise unsent(content.path, location, str(error)) from error
         except httpx2.TransportError as error:
             why = str(error) or type(error).__name__
@@ -83,7 +83,7 @@ class _Changed(Exception):
 
 
 class _Body:
-    """What is read while it is sent, and never more than was promised."""
+    """A request body that is read while it is sent, and never exceeds the announced size."""
 
     def __init__(self, content: Content, progress: Progress) -> None:
         self._content, self._progress, self.sent = content, progress, 0
@@ -102,7 +102,7 @@ class _Body:
 
 
 def describe_refusal(response: httpx2.Response) -> str:
-    """What the server said, on one line; a page that is meant for browsers says no more than its code."""
+    """Return the server's answer on one line; an HTML page is reduced to its status."""
     is_page = "html" in response.headers.get("content-type", "html")
     text = "" if is_page else " ".join(re.sub(r"<[^>]*>", " ", response.text).split())[:LONGEST_ANSWER]
     answer = f"the server answered {response.status_code} {response.reason_phrase}".strip()
@@ -110,7 +110,7 @@ def describe_refusal(response: httpx2.Response) -> str:
 
 
 async def spool(content: Content, file: Path) -> None:
-    """Write it to this disk first, for programs that send nothing but files."""
+    """Write content to a local file, for programs that can only send files."""
     await asyncio.to_thread(file.parent.mkdir, parents=True, exist_ok=True)
     with file.open("wb") as writer:
         async with closing(content.read(0)) as pieces:

@@ -1,4 +1,4 @@
-"""Files on machines with SSH: `sftp://USER@HOST/PATH`, a file or a folder; `/~/PATH` is below the home directory."""
+"""The mover of files on SSH servers: `sftp://USER@HOST/PATH`; `/~/PATH` is below the home directory."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ from sublet.reach.sftp import SftpClient
 from sublet.reach.sftp_packets import RemoteEntry, SftpLost, SftpRefused, SftpStatus
 
 EXAMPLE = "sftp://marie@data.example.org/home/marie/cube.fits"
-SPEED = 20_000_000  # bytes a second, for a guess
-MOMENT = 3.0  # seconds that an asker waits for a size
-TRIES = 5  # without any progress between them
-PAUSE = 0.5  # seconds before the second try; twice as long before each further one
-BLOCK = 1 << 20  # bytes that are written at a time
-PART = ".part"  # what is being sent has this at the end of its name
+SPEED = 20_000_000  # bytes per second, for a guess
+MOMENT = 3.0  # seconds that a request waits for a size
+TRIES = 5  # failures in a row without progress
+PAUSE = 0.5  # seconds before the first retry, doubled each time
+BLOCK = 1 << 20  # bytes per write
+PART = ".part"  # suffix of files that are still being sent
 FINAL = ("Permission denied", "Host key", "host key", "Could not resolve", "REMOTE HOST", "subsystem request failed")
 
 
 class FoundFile(NamedTuple):
-    """A file there, and where it goes here."""
+    """A remote file, and where it goes here."""
 
-    path: str  # there
-    below: str  # here, below the directory of the data
+    path: str  # on the server
+    below: str  # here, below the data's directory
     entry: RemoteEntry
 
 
@@ -63,19 +63,19 @@ class SftpMover:
     _connections: SharedConnections = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Nothing is open yet."""
+        """Prepare shared connections; none is open yet."""
         self._connections = SharedConnections(self._connect)
 
     def check(self, data: Data) -> Sequence[Reason]:
-        """What is wrong with its address or checksum."""
+        """Return what is wrong with the address or checksum."""
         return check_ssh_data(data, EXAMPLE)
 
     def check_push(self, location: str) -> str:
-        """Whether it names a host and a path."""
+        """Return why the address names no host and path; empty if it does."""
         return check_ssh_address(location)
 
     async def measure(self, data: Data) -> int | None:
-        """The size of a file; a folder would take too long to add up."""
+        """Return the size of a file; None for a folder, as adding it up would take too long."""
         if self.check(data) or data.location.endswith("/"):
             return None
         with contextlib.suppress(SshDenied, SftpLost, SftpRefused, TimeoutError, OSError):
@@ -85,7 +85,7 @@ class SftpMover:
         return None
 
     def estimate(self, data: Data) -> timedelta:
-        """How long it is going to take."""
+        """Guess how long it takes."""
         return guess(data, SPEED)
 
     @contextlib.asynccontextmanager
@@ -101,7 +101,7 @@ class SftpMover:
             yield client
 
     async def links(self, data: Data) -> LinkedFiles:
-        """The file, or all files of a folder, each with its size and when it was changed."""
+        """Link the file, or all files of a folder, each with its size and modification time."""
         require_sound(data, self.check(data))
         path = split_ssh_address(data.location).path
         try:
@@ -124,7 +124,7 @@ class SftpMover:
         return LinkedFiles([_describe(file, f"{top}/{_quote(file.below)}") for file in files], is_folder=True)
 
     async def read(self, data: Data, link: FileLink, offset: int) -> AsyncIterator[bytes]:
-        """One of them from a byte on, over a connection that is shared by all who read now."""
+        """Read a linked file from a byte offset on, over a connection shared with other readers."""
         top = split_ssh_address(data.location).path
         path = top if link.url == data.location else join(top, link.path)
         try:
@@ -140,7 +140,7 @@ class SftpMover:
             raise Interrupted(str(lost)) from lost
 
     async def bring(self, data: Data, target: Path, progress: Progress) -> None:
-        """Bring a file under its own name, or all that is in a folder; a lost connection is opened again."""
+        """Bring a file under its own name, or a folder's content; a lost connection is reopened."""
         require_sound(data, self.check(data))
         transfer, failures = _Transfer(self.policy, data, target, progress), 0
         while True:
@@ -161,7 +161,7 @@ class SftpMover:
             await asyncio.sleep(self.pause * 2 ** (failures - 1))
 
     async def list_versions(self, data: Data) -> ServerFiles:
-        """By the size and the time of each file."""
+        """Return the files with size and modification time as their versions."""
         require_sound(data, self.check(data))
         try:
             async with self._open(data.location) as (client, place):
@@ -175,7 +175,7 @@ class SftpMover:
         return ServerFiles(True, {file.below: (file.entry.size, str(file.entry.changed)) for file in files})
 
     async def push(self, content: Content, location: str, progress: Progress) -> str:
-        """Write a file under another name and give it its own when it is whole; its folders are made."""
+        """Write a file under a temporary name, and rename it when it is complete; missing folders are made."""
         sent = join(location, content.path) if location.endswith("/") else location
         try:
             async with self._open(location) as (client, place):
@@ -197,11 +197,11 @@ class SftpMover:
 
 
 class _Transfer:
-    """One item of data on its way."""
+    """The transfer of one item of data."""
 
     def __init__(self, policy: Policy, data: Data, target: Path, progress: Progress) -> None:
         self._policy, self._data, self._target, self._progress = policy, data, target, progress
-        self.came = 0  # bytes, over all tries
+        self.came = 0  # bytes, over all attempts
 
     async def bring(self, client: SftpClient, path: str) -> None:
         entry = await client.find(path)
@@ -241,12 +241,12 @@ class _Transfer:
                         self._check_room(file, size)
                         block += piece
                         if len(block) >= BLOCK:
-                            full, block = block, bytearray()  # first, so that nothing is written twice
+                            full, block = block, bytearray()  # swapped first, so that nothing is written twice
                             await asyncio.to_thread(writer.write, full)
                         self.came += len(piece)
                         self._progress(done + size, total)
             finally:
-                await asyncio.to_thread(writer.write, block)  # what came is kept, however it ended
+                await asyncio.to_thread(writer.write, block)  # whatever the error, received bytes are kept
         await asyncio.to_thread(self._finish, file, part, is_all=is_all)
 
     def _check_room(self, file: FoundFile, size: int) -> None:
@@ -261,7 +261,7 @@ class _Transfer:
             if is_all:
                 check_arrived(self._data, part.path)
         except Exception:
-            part.drop()  # going on with it could never make it right
+            part.drop()  # resuming could never repair it
             raise
         part.path.chmod(0o755 if file.entry.mode & 0o100 else 0o644)
         part.finish()
@@ -279,9 +279,9 @@ def _describe(file: FoundFile, url: str, checksum: str = "") -> FileLink:
 
 
 async def list_below(client: SftpClient, data: Data, top: str, target: Path | None = None) -> list[FoundFile]:
-    """All files below a folder, whose own folders are made below `target`.
+    """List all files below a folder; with `target`, also make its subfolders there.
 
-    A link to a file is that file, and a link to a folder is left out.
+    Links to files are followed, and links to folders are left out.
     """
     files: list[FoundFile] = []
     waiting = [""]
@@ -309,11 +309,11 @@ async def _is_folder(client: SftpClient, path: str) -> bool:
     try:
         return (await client.find(path)).is_folder
     except SftpRefused:
-        return False  # it isn't there, or what is wrong is told when it is written
+        return False  # it doesn't exist, or the error will show when the file is written
 
 
 async def _make_folders(client: SftpClient, folder: str) -> None:
-    """Make a folder, and those above it that aren't there."""
+    """Make a folder and its missing parents."""
     if not folder.strip("/."):
         return
     try:
@@ -322,7 +322,7 @@ async def _make_folders(client: SftpClient, folder: str) -> None:
         if refused.code != SftpStatus.NO_SUCH_FILE:
             raise
         await _make_folders(client, dirname(folder))
-        with contextlib.suppress(SftpRefused):  # another file's sender may have made it just now
+        with contextlib.suppress(SftpRefused):  # another transfer may have made it just now
             await client.make_folder(folder)
 
 

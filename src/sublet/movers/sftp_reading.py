@@ -1,4 +1,4 @@
-"""Reading files over SFTP without keeping them here: those who read from one place at once share a connection."""
+"""Reads files over SFTP without storing them here; parallel readers of one address share a connection."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from sublet.reach.sftp import SftpClient
 from sublet.reach.sftp_packets import RemoteEntry, SftpLost
 
 LINGER = 2.0  # seconds that a connection stays open for the next file
-YOUNG = 3.0  # seconds: what changed so lately may change again within the second that its time is told by
+YOUNG = 3.0  # seconds: a newer file may change again within the same second, and keep its time
 
 
 def find_version(entry: RemoteEntry) -> str:
-    """What names this version of a file: when it was changed; empty while that could also be said of another one."""
+    """Return the version of a file: its modification time; empty while that is too recent to be reliable."""
     return str(entry.changed) if time.time() - entry.changed > YOUNG else ""
 
 
 @dataclass
 class _SharedConnection:
-    """A connection, and how many use it."""
+    """A connection, and how many readers use it."""
 
     client: SftpClient
     closing: AsyncExitStack
@@ -35,7 +35,7 @@ class _SharedConnection:
 
 @dataclass
 class SharedConnections:
-    """The connections that are open, by the address that each was opened for."""
+    """The open connections, by address."""
 
     open: Callable[[str], AbstractAsyncContextManager[SftpClient]]
     _connections: dict[str, _SharedConnection] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class SharedConnections:
 
     @contextlib.asynccontextmanager
     async def use(self, location: str) -> AsyncIterator[SftpClient]:
-        """The one to this address, which is closed when nobody has used it for a moment."""
+        """Use the connection to this address; it is closed after a short time without readers."""
         async with self._turn:
             connection = self._connections.get(location)
             if connection is None:
@@ -54,7 +54,7 @@ class SharedConnections:
         try:
             yield connection.client
         except SftpLost:
-            self._forget(location, connection)  # whoever comes next opens another
+            self._forget(location, connection)  # the next reader opens a new one
             raise
         finally:
             connection.users -= 1
@@ -77,7 +77,7 @@ class SharedConnections:
 
 
 async def read_file(client: SftpClient, path: str, link: FileLink, offset: int) -> AsyncIterator[bytes]:
-    """A file from a byte on, if it is the one that was looked at when reading begins, and still when it ends."""
+    """Read a file from a byte offset on; raise SourceChanged if it isn't the linked version, before and after."""
     _require_same(await client.find(path), link)
     at = offset
     async with contextlib.aclosing(client.read(path, offset)) as pieces:

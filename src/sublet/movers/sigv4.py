@@ -1,4 +1,4 @@
-"""Signs requests to S3 servers: AWS Signature Version 4, as every server of that kind checks it."""
+"""Signs requests to S3 servers with AWS Signature Version 4."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from urllib.parse import quote
 import httpx2
 
 ALGORITHM = "AWS4-HMAC-SHA256"
-UNSIGNED = "UNSIGNED-PAYLOAD"  # the connection protects what is sent; a stream can't be hashed before it has passed
+UNSIGNED = "UNSIGNED-PAYLOAD"  # TLS protects the content, and a stream can't be hashed in advance
 
 
 def _utc_now() -> datetime:
@@ -30,7 +30,7 @@ class SignV4(httpx2.Auth):
     now: Callable[[], datetime] = _utc_now
 
     def auth_flow(self, request: httpx2.Request) -> Generator[httpx2.Request, httpx2.Response, None]:
-        """Add the headers that prove who asks."""
+        """Add the signature headers."""
         when = self.now().strftime("%Y%m%dT%H%M%SZ")
         request.headers["x-amz-date"] = when
         request.headers.setdefault("x-amz-content-sha256", UNSIGNED)
@@ -54,7 +54,7 @@ class SignV4(httpx2.Auth):
         yield request
 
     def sign_url(self, url: str, seconds: int, method: str = "GET") -> str:
-        """The address, so that whoever has it may read what is there for so long; or write it, with PUT."""
+        """Return a presigned address, which allows reading (or writing, with PUT) for so many seconds."""
         when = self.now().strftime("%Y%m%dT%H%M%SZ")
         scope = f"{when[:8]}/{self.region}/{self.service}/aws4_request"
         asked = httpx2.URL(url)

@@ -1,4 +1,4 @@
-"""Data of the SKAO: by the replicas that a request names, else by Rucio, which knows it by the same name."""
+"""The mover of SKAO data: from the replicas that a request names, or from Rucio by the same name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_REPLICAS = 1000
 
 @dataclass
 class SkaoMover:
-    """Finds replicas; others bring them."""
+    """Finds replicas, which other movers bring."""
 
     policy: Policy
     name: str = "skao"
@@ -29,11 +29,11 @@ class SkaoMover:
     _rucio: RucioMover = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """What no request says is asked of Rucio."""
+        """Make the Rucio mover, for data without replicas in the request."""
         self._rucio = RucioMover(self.policy)
 
     def check(self, data: Data) -> Sequence[Reason]:
-        """Whether there is any way to it."""
+        """Return a reason unless there are replicas or a Rucio server to ask."""
         if list_replicas(data):
             return check_checksum(data)
         if not self.policy.rucio_server:
@@ -41,11 +41,11 @@ class SkaoMover:
         return self._rucio.check(_as_rucio(data))
 
     def estimate(self, data: Data) -> timedelta:
-        """How long it is going to take."""
+        """Guess how long it takes."""
         return guess(data, SPEED)
 
     async def resolve(self, data: Data) -> Sequence[ResolvedFile]:
-        """The replicas, in the order in which they are named; a single file gets the name that it has there."""
+        """Return the replicas in the order given; a single file gets its object name."""
         addresses = list_replicas(data)
         if not addresses:
             return await self._rucio.resolve(_as_rucio(data))
@@ -58,7 +58,7 @@ class SkaoMover:
 
 
 def list_replicas(data: Data) -> list[str]:
-    """The addresses of the replicas that a request names."""
+    """Return the addresses of the replicas that a request names."""
     replicas = _block(data).get("replicas")
     rows = replicas[:MOST_REPLICAS] if isinstance(replicas, list) else []
     addresses = [str(row.get("dataurl") or "").strip() for row in rows if isinstance(row, Mapping)]

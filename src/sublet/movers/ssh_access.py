@@ -1,6 +1,6 @@
-"""A way to files on a machine with SSH: by a person's credential, or by what its owner's own `ssh` knows.
+"""Access to files over SSH: with a person's credential, or with the owner's own `ssh` configuration.
 
-No key, password or code is ever an argument, and an unknown host key is never accepted.
+Keys, passwords and codes are never arguments, and an unknown host key is never accepted.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from sublet.reach.refusals import HostKey, last_words, read_refusal
 from sublet.reach.target import check_name
 
 SSH_PORT = 22
-ALIAS = "sublet-data"  # under which the host keys of a credential are known
-HOME = "/~"  # a path that begins with this is below the home directory
+ALIAS = "sublet-data"  # the alias under which a credential's host keys are known
+HOME = "/~"  # paths with this prefix are below the home directory
 ALWAYS = {
     "StrictHostKeyChecking": "yes",
     "UpdateHostKeys": "no",
@@ -45,7 +45,7 @@ ALWAYS = {
     "ServerAliveCountMax": "3",
     "ConnectTimeout": "20",
     "NumberOfPasswordPrompts": "1",
-    "LogLevel": "INFO",  # what ssh says of a refusal is read
+    "LogLevel": "INFO",  # ssh's messages about a refusal are parsed
 }
 NO_CREDENTIAL = (
     "nothing here opens it; keep a key or a password for it: sublet credential add {place} --user NAME --key FILE"
@@ -58,34 +58,34 @@ class SshDenied(Exception):
 
 @dataclass(frozen=True)
 class SshPlace:
-    """Where an address leads."""
+    """The host, user and path of an address."""
 
     host: str
-    port: int  # 0: the usual one
+    port: int  # 0: the default
     user: str
-    path: str  # absolute, or below the home directory
+    path: str  # absolute, or relative to the home directory
 
 
 @dataclass(frozen=True)
 class SshWay:
-    """How `ssh` is called to get there."""
+    """How to call `ssh` for an address."""
 
     place: SshPlace
     options: tuple[str, ...]
     environment: Mapping[str, str]
 
     def to_run(self, *words: str) -> tuple[str, ...]:
-        """The command that opens a subsystem there."""
+        """Return the ssh command with these arguments."""
         return ("ssh", "-T", *self.options, *words)
 
     @property
     def shell_line(self) -> str:
-        """The same as one line, for a program that takes it so."""
+        """The ssh command as one line, for programs that take it so."""
         return shlex.join(("ssh", "-T", *self.options))
 
 
 def check_ssh_address(location: str) -> str:
-    """What is wrong with an address; empty: it names a host and a path."""
+    """Return what is wrong with an address; empty if it names a host and a path."""
     try:
         split_ssh_address(location)
     except ValueError as error:
@@ -94,12 +94,12 @@ def check_ssh_address(location: str) -> str:
 
 
 def check_ssh_data(data: Data, example: str) -> list[Reason]:
-    """What is wrong with the address or the checksum of data that comes by SSH."""
+    """Return what is wrong with the address or checksum of data that comes over SSH."""
     return check_place(data, check_ssh_address(data.location), example)
 
 
 def split_ssh_address(location: str) -> SshPlace:
-    """The host, port, user and path that an address names; ValueError says what is wrong with it."""
+    """Split an address into host, port, user and path; raise ValueError if it is wrong."""
     parts = urlsplit(location)
     host, user, path = parts.hostname or "", unquote(parts.username or ""), unquote(parts.path)
     if not host:
@@ -122,12 +122,12 @@ def split_ssh_address(location: str) -> SshPlace:
 
 @contextlib.asynccontextmanager
 async def open_way(policy: Policy, location: str) -> AsyncIterator[SshWay]:
-    """What `ssh` needs to get there, for as long as the block lasts; SshDenied says why it can't."""
+    """Provide what `ssh` needs for an address while the block lasts; raise SshDenied if there is no access."""
     place, credential = split_ssh_address(location), credential_for(policy.credentials, location)
-    is_owner = policy.file_roots is None  # who may read all of this machine's files may use its user's keys
+    is_owner = policy.file_roots is None  # whoever may read all of this machine's files may use its user's keys too
     if credential is None and not is_owner:
         raise SshDenied(NO_CREDENTIAL.format(place=f"sftp://{place.host}"))
-    with tempfile.TemporaryDirectory(prefix="sublet-ssh-") as name:  # nobody else can enter it
+    with tempfile.TemporaryDirectory(prefix="sublet-ssh-") as name:  # only this user can enter it
         async with contextlib.AsyncExitStack() as stack:
             try:
                 address = await _find_host(policy, place)
@@ -144,7 +144,7 @@ async def open_way(policy: Policy, location: str) -> AsyncIterator[SshWay]:
 
 
 async def _find_host(policy: Policy, place: SshPlace) -> str:
-    """What the name of the host means, once and for all, where only public addresses may be asked."""
+    """Resolve the host once, if only public addresses are allowed; otherwise return its name."""
     if not policy.public_only:
         return place.host
     try:
@@ -156,7 +156,7 @@ async def _find_host(policy: Policy, place: SshPlace) -> str:
 async def _trust(
     place: SshPlace, address: str, credential: Credential | None, folder: Path, *, is_owner: bool
 ) -> dict[str, str]:
-    """Which host keys are right: the credential's, else those that the owner of this machine knows."""
+    """Return the options for host keys: those of the credential, or those that this machine's owner knows."""
     confirmed = credential.endpoint.splitlines() if credential else []
     if not confirmed and is_owner:
         return {}
@@ -174,7 +174,7 @@ async def _trust(
 async def _show(
     stack: contextlib.AsyncExitStack, place: SshPlace, credential: Credential | None, folder: Path
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """The options and variables by which ssh shows a key or a password, and nothing else that there is here."""
+    """Return the options and variables with which ssh uses this key or password, and no other on this machine."""
     if credential is None:
         return {"BatchMode": "yes"}, {}
     if credential.kind is CredentialKind.KEY:
@@ -197,7 +197,7 @@ async def _show(
 
 
 def _answer_once(password: str) -> Prompter:
-    """Types a password where it is asked for; a second question, as for a code, gets no answer."""
+    """Return a prompter that gives the password once; a second prompt, such as for a code, gets no answer."""
     answers = [password]
 
     async def answer(prompt: Prompt) -> str | None:
@@ -212,7 +212,7 @@ def _environment(*, is_owner: bool) -> dict[str, str]:
 
 
 async def explain_refusal(place: SshPlace, words: str) -> str:
-    """Why ssh got nowhere, in its own words; of an unknown host key, what it is and how to accept it."""
+    """Explain why ssh failed; for an unknown host key, show it and say how to accept it."""
     refusal = read_refusal(place.host, place.host, words)
     if refusal.values.get("host_key") is HostKey.CHANGED:
         return f"{refusal.clause}. {refusal.advice}"

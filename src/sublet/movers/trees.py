@@ -1,4 +1,4 @@
-"""Bringing a folder from a server that has only files: each by itself, resumed and checked, under its own path."""
+"""Brings a folder from a server file by file, each resumed and checked, under its own path."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from sublet.movers.http import HttpMover, PartFile
 from sublet.movers.port import Progress
 
 MOST_FILES = 100_000
-AT_ONCE = 8  # files that are brought side by side
-INCOMING = ".sublet-incoming"  # what has come of files, by names that no file of the folder has
+AT_ONCE = 8  # files that are brought in parallel
+INCOMING = ".sublet-incoming"  # part files, under names that no file of the folder has
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class RemoteFile:
     path: str  # below the folder
     size: int
     address: str
-    version: str = ""  # the server's validator, where its list has one
+    version: str = ""  # if the server's listing has one
 
 
 async def bring_folder(
@@ -39,7 +39,7 @@ async def bring_folder(
     target: Path,
     progress: Progress,
 ) -> None:
-    """Bring all files; DataNotThere names the first that can't be had."""
+    """Bring all files; raise DataNotThere for the first that can't be brought."""
     total = check_folder(data, files, http.policy.largest)
     tally = Tally(total, progress)
     turns = asyncio.Semaphore(AT_ONCE)
@@ -66,7 +66,7 @@ async def bring_folder(
 
 
 def check_folder(data: Data, files: Sequence[RemoteFile], largest: int) -> int:
-    """How many bytes a folder has; DataNotThere if it can't be brought."""
+    """Return the total size of a folder; raise DataNotThere if it can't be brought."""
     if data.checksum:
         raise missing(data, "it is a folder, and a checksum is of a file")
     if len(files) > MOST_FILES:
@@ -78,7 +78,7 @@ def check_folder(data: Data, files: Sequence[RemoteFile], largest: int) -> int:
 
 
 def safe_path(data: Data, path: str) -> PurePosixPath:
-    """A path below a folder, or DataNotThere: it must lead nowhere else, and be one that people can see."""
+    """Return a path below a folder; raise DataNotThere if it leaves the folder or has control characters."""
     parts = PurePosixPath(path).parts
     if path.startswith("/") or ".." in parts or not parts or any(ord(letter) < 32 for letter in path):
         raise missing(data, f"it has a file whose name can't be used here: {path[:200]!r}")
@@ -86,7 +86,7 @@ def safe_path(data: Data, path: str) -> PurePosixPath:
 
 
 class Tally:
-    """How much of all files has come."""
+    """Adds up the progress of several files."""
 
     def __init__(self, total: int, progress: Progress) -> None:
         self._total, self._progress = total, progress
@@ -94,7 +94,7 @@ class Tally:
         self._sum = 0
 
     def of(self, path: str) -> Progress:
-        """Where the progress of one file is told."""
+        """Return the progress callback for one file."""
 
         def tell(done: int, _: int | None) -> None:
             self._sum += done - self._done.get(path, 0)

@@ -1,4 +1,4 @@
-"""IVOA's tables of addresses: VOTables of DataLink, ObsCore and registries, and the same in JSON."""
+"""Tables of addresses by IVOA standards: VOTables of DataLink, ObsCore and registries, and the same as JSON."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ class TableUnreadable(Exception):
 
 @dataclass(frozen=True)
 class TableRow:
-    """An address, and what is said of it."""
+    """An address, and what the table says about it."""
 
     address: str
-    is_links: bool = False  # it leads to another table of links, not to the data
+    is_links: bool = False  # leads to another DataLink table, not to the data
     size: int | None = None  # in bytes
     checksum: str = ""
 
 
 def read_table(content: bytes, media_type: str) -> list[TableRow]:
-    """The addresses of the data in a VOTable or in JSON; TableUnreadable if it is neither."""
+    """Read the data's addresses from a VOTable or JSON; raise TableUnreadable if it is neither."""
     if "json" in media_type:
         return read_json(content)
     if "xml" in media_type or content.lstrip()[:1] == b"<":
@@ -39,7 +39,7 @@ def read_table(content: bytes, media_type: str) -> list[TableRow]:
 
 
 def read_votable(content: bytes) -> list[TableRow]:
-    """The rows of the first table; of a table of links those that are the data itself."""
+    """Read the rows of the first table; of a DataLink table only those of the data itself."""
     try:
         root = read_xml(content)
     except ElementTree.ParseError as error:
@@ -59,7 +59,7 @@ def read_votable(content: bytes) -> list[TableRow]:
 
 
 def read_json(content: bytes) -> list[TableRow]:
-    """One object with an address, a list of them, or one with a list of replicas."""
+    """Read an object with an address, a list of them, or an object with a list of replicas."""
     try:
         answer = json.loads(content)
     except ValueError as error:
@@ -72,13 +72,13 @@ def read_json(content: bytes) -> list[TableRow]:
 
 
 def select_rows(rows: Sequence[Mapping[str, Any]]) -> list[TableRow]:
-    """Those that have an address and are the data itself: of links, `#this`."""
+    """Return the rows that have an address and are the data itself (DataLink's `#this`)."""
     this = [row for row in rows if str(row.get("semantics") or THIS).endswith(THIS) and not row.get("error_message")]
     return [read_row(row) for row in this if _first(row, ADDRESSES)]
 
 
 def read_row(row: Mapping[str, Any]) -> TableRow:
-    """An address with its size and checksum, where they are told in units that are known."""
+    """Read an address with its size and checksum, where these are given in known units."""
     size = str(_first(row, SIZES))
     formats = f"{row.get('content_type', '')} {row.get('access_format', '')}"
     checksum = row.get("checksum")

@@ -1,4 +1,4 @@
-"""Data on WebDAV servers: `davs://SERVER/PATH`, or `dav://` without protection. One that ends in / is a folder's."""
+"""The mover of WebDAV servers: `davs://SERVER/PATH`, or `dav://` without TLS; one that ends in / is a folder."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ DAV = "{DAV:}"
 PROPERTIES = b"<resourcetype/><getcontentlength/><getetag/><getlastmodified/>"
 WANTED = b'<?xml version="1.0"?><propfind xmlns="DAV:"><prop>%s</prop></propfind>' % PROPERTIES
 MOST_FOLDERS = 10_000
-ESCAPED = "%"  # in an address: a name that servers may read otherwise
+ESCAPED = "%"  # in an address: servers may misread such a name
 THERE_ALREADY = 405
-PART = ".part"  # what is being sent has this at the end of its name
+PART = ".part"  # suffix of files that are still being sent
 
 
 @dataclass
@@ -47,15 +47,15 @@ class WebDavMover:
     _http: HttpMover = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """WebDAV is HTTP with a few words more."""
+        """Make the HTTP mover that transfers files."""
         self._http = HttpMover(self.policy)
 
     def check(self, data: Data) -> Sequence[Reason]:
-        """What is wrong with its address or checksum."""
+        """Return what is wrong with the address or checksum."""
         return check_place(data, self.check_push(data.location), EXAMPLE)
 
     def check_push(self, location: str) -> str:
-        """Whether it names a server."""
+        """Return why the address names no server; empty if it does."""
         try:
             address = urlsplit(location)
             _ = address.port
@@ -64,20 +64,20 @@ class WebDavMover:
         return "" if address.hostname else "the address names no server"
 
     async def measure(self, data: Data) -> int | None:
-        """The size of a file; a folder would take too long to add up."""
+        """Return the size of a file; None for a folder, as adding it up would take too long."""
         if self.check(data) or data.location.endswith("/"):
             return None
         return await self._http.measure_at(_web(data.location), self._sign(data.location))
 
     def estimate(self, data: Data) -> timedelta:
-        """How long the download is going to take."""
+        """Guess how long the download takes."""
         return guess(data, SPEED)
 
     def _sign(self, location: str) -> httpx2.Auth | None:
         return sign_in(credential_for(self.policy.credentials, location))
 
     async def bring(self, data: Data, target: Path, progress: Progress) -> None:
-        """Download a file under its own name, or all that is in a folder under its paths."""
+        """Download a file under its own name, or a folder's files under their paths."""
         require_sound(data, self.check(data))
         address = _web(data.location)
         async with self._http.client(self._sign(data.location)) as client:
@@ -88,7 +88,7 @@ class WebDavMover:
             await self._http.bring_file(client, replace(data, location=address), target / name_of(address), progress)
 
     async def links(self, data: Data) -> LinkedFiles:
-        """Addresses of a file, or of all that is in a folder, and the header that opens them."""
+        """Link a file, or all files of a folder, with the header that opens them."""
         require_sound(data, self.check(data))
         address = _web(data.location)
         header = authorization(credential_for(self.policy.credentials, data.location)).partition(": ")[2]
@@ -103,13 +103,13 @@ class WebDavMover:
             return LinkedFiles([await describe_link(client, data, link)])
 
     async def read(self, data: Data, link: FileLink, offset: int) -> AsyncIterator[bytes]:
-        """One of them, from a byte on."""
+        """Read a linked file from a byte offset on."""
         async with self._http.client() as client, closing(read_link(client, data, link, offset)) as pieces:
             async for piece in pieces:
                 yield piece
 
     async def open_put(self, path: str, size: int, location: str) -> PutAddress | None:
-        """The address of a file with another name, whose folders are made; with the header that opens it."""
+        """Make the missing folders, and return a temporary address to PUT the file to, with its header."""
         sent = _name_target(location, path)
         address = _web(sent)
         header = authorization(credential_for(self.policy.credentials, location)).partition(": ")[2]
@@ -122,13 +122,13 @@ class WebDavMover:
         return PutAddress(address + PART, {"Authorization": header} if header else {})
 
     async def close_put(self, path: str, location: str) -> None:
-        """Give it its own name."""
+        """Rename the sent file to its own name."""
         sent = _name_target(location, path)
         async with self._http.client(self._sign(location)) as client:
             await _rename(client, path, _web(sent), sent)
 
     async def push(self, content: Content, location: str, progress: Progress) -> str:
-        """Send a file under another name and give it its own when it is whole; its folders are made."""
+        """Send a file under a temporary name, and rename it when it is complete; missing folders are made."""
         sent = _name_target(location, content.path)
         address = _web(sent)
         async with self._http.client(self._sign(location)) as client:
@@ -143,9 +143,9 @@ class WebDavMover:
 
 
 async def _check_free(client: httpx2.AsyncClient, path: str, address: str, location: str, sent: str) -> None:
-    """DataNotSent if a folder has the name of a file: a server would put the file in its place, with all that is in it.
+    """Raise DataNotSent if a folder has the file's name, as some servers would replace the folder and its content.
 
-    What a server doesn't tell is found out when the file gets its name.
+    If the server doesn't answer this, the rename will show it.
     """
     headers = {"Depth": "0", "Content-Type": "application/xml"}
     answer = await client.request("PROPFIND", address, headers=headers, content=WANTED)
@@ -155,7 +155,7 @@ async def _check_free(client: httpx2.AsyncClient, path: str, address: str, locat
 
 
 async def _rename(client: httpx2.AsyncClient, path: str, address: str, location: str) -> None:
-    """Give a file that is whole its own name."""
+    """Rename a complete file from its temporary name to its own."""
     headers = {"Destination": address, "Overwrite": "T"}
     try:
         moved = await client.request("MOVE", address + PART, headers=headers)
@@ -168,16 +168,16 @@ async def _rename(client: httpx2.AsyncClient, path: str, address: str, location:
 
 
 async def _is_there(client: httpx2.AsyncClient, address: str) -> bool:
-    """Whether a file has this name now: some servers read a `?` in the name that it is to get as the end of it."""
+    """Whether the file has this name now: some servers cut a name at `?` when renaming."""
     headers = {"Depth": "0", "Content-Type": "application/xml"}
     try:
         return (await client.request("PROPFIND", address, headers=headers, content=WANTED)).is_success
     except httpx2.TransportError:
-        return True  # it was said to be
+        return True  # the server said so before
 
 
 async def _read_nothing(offset: int) -> AsyncIterator[bytes]:
-    """What is sent elsewhere is not read here."""
+    """Yield nothing: the system sends the content, so it isn't read here."""
     return
     yield b""
 
@@ -187,7 +187,7 @@ def _link_file(data: Data, file: RemoteFile, headers: dict[str, str]) -> FileLin
 
 
 def _name_target(location: str, path: str) -> str:
-    """The address that a file has when it was sent to a location: below it, if that is a folder's."""
+    """Return the address of a file sent to a location: below it, if that is a folder."""
     return f"{location}{quote(path)}" if location.endswith("/") else location
 
 
@@ -197,14 +197,14 @@ def _web(location: str) -> str:
 
 
 async def _make_folders(client: httpx2.AsyncClient, content: Content, address: str, location: str) -> None:
-    """Make the folder of a file, and those above it that aren't there."""
+    """Make the folder of a file and its missing parents."""
     missing_ones: list[str] = []
     folder = urljoin(address, ".")
     while urlsplit(folder).path.strip("/"):
         answer = await client.request("MKCOL", folder)
         if answer.is_success or answer.status_code == THERE_ALREADY:
             break
-        if answer.status_code != httpx2.codes.CONFLICT:  # else the one above it is missing
+        if answer.status_code != httpx2.codes.CONFLICT:  # 409 means that its parent is missing
             raise unsent(content.path, location, describe_refusal(answer))
         missing_ones.append(folder)
         folder = urljoin(folder, "..")
@@ -215,7 +215,7 @@ async def _make_folders(client: httpx2.AsyncClient, content: Content, address: s
 
 
 class _Listing:
-    """All files below a folder, asked for folder by folder: many servers refuse to list all at once."""
+    """Lists all files below a folder, folder by folder: many servers refuse to list everything at once."""
 
     def __init__(self, client: httpx2.AsyncClient, data: Data, address: str) -> None:
         self._client, self._data = client, data
@@ -224,7 +224,7 @@ class _Listing:
         self._files: list[RemoteFile] = []
 
     async def read(self) -> list[RemoteFile]:
-        """Ask until no folder is left."""
+        """List until no folder is left."""
         while self._waiting:
             folder = self._waiting.pop()
             if folder in self._asked:
@@ -236,7 +236,7 @@ class _Listing:
         return self._files
 
     async def _ask(self, folder: str) -> ElementTree.Element:
-        headers = {"Depth": "1", "Content-Type": "application/xml"}  # XRootD 5 knows them by their capitals
+        headers = {"Depth": "1", "Content-Type": "application/xml"}  # XRootD 5 requires these capitals
         try:
             answer = await self._client.request("PROPFIND", folder, headers=headers, content=WANTED)
             if not answer.is_success:
@@ -252,7 +252,7 @@ class _Listing:
             address = urljoin(folder, entry.findtext(f"{DAV}href") or "")
             path = unquote(urlsplit(address).path)
             if urlsplit(address).netloc != urlsplit(folder).netloc or not path.startswith(self._root):
-                continue  # it leads elsewhere
+                continue  # outside the folder
             if entry.find(f".//{DAV}collection") is not None:
                 self._waiting.append(address if address.endswith("/") else f"{address}/")
             elif path != self._root:

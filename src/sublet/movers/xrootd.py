@@ -1,6 +1,6 @@
-"""Data on XRootD servers: `root://SERVER//PATH`, or `roots://` with TLS. An address that ends in / is a folder's.
+"""The mover of XRootD servers: `root://SERVER//PATH`, or `roots://` with TLS; one that ends in / is a folder.
 
-They are asked by XRootD's own client, which must be installed where the service runs.
+It uses XRootD's own client, which must be installed where the service runs.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ from sublet.movers.xrootd_sending import send
 
 EXAMPLE = "root://data.example.org//team/file.dat"
 PORT = 1094
-TRIES = 3  # without any progress between them
-PART = ".part"  # what is being sent has this at the end of its name
+TRIES = 3  # failures in a row without progress
+PART = ".part"  # suffix of files that are still being sent
 NOT_INSTALLED = "XRootD's client (xrdcp, xrdfs) is not installed where this service runs"
 INSTALL = "Install the package xrootd-client, or use the https: or davs: address of the same server."
 NO_TLS_HERE = "roots: addresses are not brought for others, since the client could be led to a private network"
@@ -58,15 +58,15 @@ class XrootdMover:
     name: str = "xrootd"
     schemes: Sequence[str] = ("root", "roots", "xroot", "xroots")
     kinds: Sequence[str] = (SIMPLE,)
-    search_path: str | None = None  # where the client is looked for; None: as the service's own PATH says
+    search_path: str | None = None  # where to look for the client; None: the service's own PATH
 
     def check(self, data: Data) -> Sequence[Reason]:
-        """What is wrong with its address or checksum, and whether there is a client."""
+        """Return what is wrong with the address or checksum, or that the client isn't installed."""
         why = self.check_push(data.location)
         return check_place(data, why, INSTALL if why == NOT_INSTALLED else EXAMPLE)
 
     def check_push(self, location: str) -> str:
-        """Whether it names a path on a server, and nothing secret, which others could see in the client's command."""
+        """Return why the address can't be used: no path, or a secret that others could see in the process list."""
         try:
             address = urlsplit(location)
             _ = address.port
@@ -84,7 +84,7 @@ class XrootdMover:
         return "" if all(tools) else NOT_INSTALLED
 
     async def measure(self, data: Data) -> int | None:
-        """The size of a file; a folder would take too long to add up."""
+        """Return the size of a file; None for a folder, as adding it up would take too long."""
         if self.check(data) or data.location.endswith("/"):
             return None
         try:
@@ -96,11 +96,11 @@ class XrootdMover:
         return None if stat.is_folder else stat.size
 
     def estimate(self, data: Data) -> timedelta:
-        """How long the copy is going to take."""
+        """Guess how long the copy takes."""
         return guess(data, SPEED)
 
     async def _find_server(self, location: str) -> XrootdServer:
-        """Where it is and how it is asked; a name is looked up here where only public addresses may be asked."""
+        """Return the server to ask; its host is resolved here if only public addresses are allowed."""
         address = urlsplit(location)
         host, port = address.hostname or "", address.port or PORT
         if self.policy.public_only:
@@ -112,7 +112,7 @@ class XrootdMover:
         return XrootdServer(f"{address.scheme.lower()}://{host}:{port}", self.environment(location))
 
     def environment(self, location: str) -> Mapping[str, str]:
-        """What the client sees. For others it has nothing that this service's own account could sign in with."""
+        """Return the client's environment; for other people it holds none of this account's own credentials."""
         credential = credential_for(self.policy.credentials, location)
         token = credential.secret if credential and credential.kind is CredentialKind.TOKEN else ""
         own = dict(os.environ) if not self.policy.public_only else {}
@@ -126,7 +126,7 @@ class XrootdMover:
         return environment
 
     async def bring(self, data: Data, target: Path, progress: Progress) -> None:
-        """Copy a file under its own name, or all that is in a folder under its paths."""
+        """Copy a file under its own name, or a folder's files under their paths."""
         require_sound(data, self.check(data))
         await asyncio.to_thread(target.mkdir, parents=True, exist_ok=True)
         try:
@@ -190,7 +190,7 @@ class XrootdMover:
         place: Path,
         progress: Progress,
     ) -> None:
-        """Copy one file, checked by the asker's checksum or the server's own; it gets its name when it is whole."""
+        """Copy a file, checked by the request's checksum or the server's; it gets its name when it is complete."""
         if not data.checksum:
             checksum = await server.find_checksum(path)
             data = replace(data, checksum=checksum if checksum.partition(":")[0] in DIGESTS else "")
@@ -204,13 +204,13 @@ class XrootdMover:
         try:
             await asyncio.to_thread(check_arrived, data, part.path)
         except Exception:
-            part.drop()  # going on with it could never make it right
+            part.drop()  # resuming could never repair it
             raise
         part.path.rename(place)
         part.drop()
 
     async def _persist(self, server: XrootdServer, path: str, part: PartFile, size: int, progress: Progress) -> None:
-        """Try until it is whole, as long as there is progress or patience."""
+        """Retry the copy until it is complete; raise the error after too many failures without progress."""
         failures = 0
         while True:
             before = part.size
@@ -225,7 +225,7 @@ class XrootdMover:
                     raise
 
     async def list_versions(self, data: Data) -> ServerFiles:
-        """By the size and the time of each file."""
+        """Return the files with size and modification time as their versions."""
         require_sound(data, self.check(data))
         turns = asyncio.Semaphore(AT_ONCE)
         try:
@@ -245,7 +245,7 @@ class XrootdMover:
         return ServerFiles(is_folder=True, files=dict(files))
 
     async def links(self, data: Data) -> LinkedFiles:
-        """The file, or all files of a folder, with the checksums that the server keeps of them."""
+        """Link the file, or all files of a folder, with the checksums that the server stores."""
         there = await self.list_versions(data)
         if data.checksum and there.is_folder:
             raise missing(data, "it is a folder, and a checksum is of a file")
@@ -268,14 +268,14 @@ class XrootdMover:
         return LinkedFiles(files, there.is_folder)
 
     def _path(self, data: Data, url: str, path: str) -> str:
-        """Of a file on its server: the data itself, or below the folder that it is."""
+        """Return a file's path on its server: the data's own, or one below it if the data is a folder."""
         if "?" in path:
             raise missing(data, f"XRootD's client can't name a file with a question mark: {path}")
         top = path_of(data.location).rstrip("/")
         return top if url == data.location else f"{top}/{path}"
 
     async def read(self, data: Data, link: FileLink, offset: int) -> AsyncIterator[bytes]:
-        """One of them from a byte on: the client begins at the first, and what is there already is not sent again."""
+        """Read a linked file from an offset on; the client reads from the start, and the first part is skipped."""
         path, at = self._path(data, link.url, link.path), 0
         try:
             server = await self._find_server(data.location)
@@ -296,10 +296,10 @@ class XrootdMover:
         try:
             return (await server.stat(path)).is_folder
         except XrootdFailed:
-            return False  # it isn't there, or what is wrong is told when it is sent
+            return False  # it doesn't exist, or the error will show when the file is sent
 
     async def push(self, content: Content, location: str, progress: Progress) -> str:
-        """Send a file under another name and give it its own when it is whole; its folders are made."""
+        """Send a file under a temporary name, and rename it when it is complete and checked."""
         sent = f"{location}{content.path}" if location.endswith("/") else location
         path = path_of(sent)
         part = f"{path}{PART}"
@@ -323,5 +323,5 @@ class XrootdMover:
 
 
 def path_of(location: str) -> str:
-    """The path that an address names; whatever number of slashes it begins with, it is from the top."""
+    """Return the absolute path of an address, however many slashes it begins with."""
     return f"/{urlsplit(location).path.lstrip('/')}"

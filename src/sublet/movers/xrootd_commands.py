@@ -1,4 +1,4 @@
-"""The commands of XRootD's own client, `xrdfs` and `xrdcp`: what is asked of a server, and how its answers are read."""
+"""Commands of XRootD's client (`xrdfs`, `xrdcp`), and how their output is read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FILES, COPY = "xrdfs", "xrdcp"
-LIMITS = {  # without these a dead server is waited for for minutes
+LIMITS = {  # without these it waits for minutes for a dead server
     "XRD_CONNECTIONWINDOW": "4",
     "XRD_CONNECTIONRETRY": "1",
     "XRD_REQUESTTIMEOUT": "60",
@@ -20,18 +20,18 @@ LIMITS = {  # without these a dead server is waited for for minutes
     "XRD_TIMEOUTRESOLUTION": "1",
 }
 PATIENCE = 120.0  # seconds for an answer
-STALL = 120.0  # seconds without one more byte
-LOOK = 0.2  # seconds between looks at how far a copy is
+STALL = 120.0  # seconds without a single byte
+LOOK = 0.2  # seconds between two checks of a copy's progress
 MOST_OUTPUT = 64 << 20
-PIECE = 1 << 20  # bytes that are read at a time
-EXPLAINED = {  # what the client says of its own, in plain words
+PIECE = 1 << 20  # bytes per read
+EXPLAINED = {  # plain words for the client's own errors
     "Operation expired": "the server did not answer in time",
     "Socket timeout": "the server did not answer in time",
     "Connection error": "the server can't be reached",
     "Invalid address": "the name of the server can't be resolved",
 }
 INCOMPLETE = "may be incomplete"
-LISTED = re.compile(  # with an owner and a group, or as older servers list
+LISTED = re.compile(  # with owner and group, or in the format of older servers
     r"(?P<mode>[-dl]\S*)\s+(?:\S+\s+\S+\s+(?P<size>\d+)\s+)?\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\s+"
     r"(?:(?P<old>\d+)\s+)?(?P<path>/.*)"
 )
@@ -43,7 +43,7 @@ class XrootdFailed(Exception):
 
 @dataclass(frozen=True)
 class RemoteStat:
-    """What a server says of a path."""
+    """What a server reports about a path."""
 
     size: int
     is_folder: bool
@@ -52,41 +52,41 @@ class RemoteStat:
 
 @dataclass(frozen=True)
 class XrootdServer:
-    """A server as it is asked: its address, and the environment that the client runs in."""
+    """An XRootD server: its address, and the client's environment."""
 
     address: str  # root://host:port
     environment: Mapping[str, str]
 
     def url(self, path: str) -> str:
-        """A path as the client wants it."""
+        """Return the URL of a path in the client's syntax."""
         return f"{self.address}/{path}"
 
     async def stat(self, path: str) -> RemoteStat:
-        """What there is at a path."""
+        """Return what the server has at a path."""
         return read_stat(await self._ask("stat", path))
 
     async def list_files(self, path: str) -> list[tuple[str, int]]:
-        """All files below a folder, with their sizes."""
+        """List all files below a folder, with their sizes."""
         return read_listing(await self._ask("ls", "-l", "-R", path))
 
     async def find_checksum(self, path: str) -> str:
-        """The checksum that the server keeps of a file; empty if it keeps none."""
+        """Return the checksum that the server stores of a file; empty if it has none."""
         try:
             return read_checksum(await self._ask("query", "checksum", path))
         except XrootdFailed:
             return ""
 
     async def rename(self, path: str, new: str) -> None:
-        """Give a file another name, in place of one that had it."""
+        """Rename a file, replacing one of the new name."""
         await self._ask("mv", path, new)
 
     async def remove(self, path: str) -> None:
-        """Remove a file, if it is there."""
+        """Remove a file, if it exists."""
         with suppress(XrootdFailed):
             await self._ask("rm", path)
 
     async def _ask(self, *words: str) -> str:
-        """What a command prints."""
+        """Run an xrdfs command, and return its output."""
         async with self.start(FILES, self.address, *words) as process:
             try:
                 async with asyncio.timeout(PATIENCE):
@@ -99,7 +99,7 @@ class XrootdServer:
         return output[:MOST_OUTPUT].decode(errors="replace")
 
     async def fetch(self, path: str, part: Path) -> AsyncGenerator[int, None]:
-        """Bring a file to a local path, going on with what is there; yields how many bytes have come, as they come."""
+        """Copy a file to a local path, resuming what is there; yield the number of bytes so far."""
         words = ("--silent", "--nopbar", "--continue", self.url(path), str(part))
         async with self.start(COPY, *words) as process:
             waiting = asyncio.create_task(process.communicate())
@@ -116,7 +116,7 @@ class XrootdServer:
             raise XrootdFailed(read_complaint(complaint.decode(errors="replace")))
 
     async def read(self, path: str) -> AsyncGenerator[bytes, None]:
-        """A file as it comes, kept nowhere."""
+        """Stream a file's content."""
         async with self.start(COPY, "--silent", "--nopbar", self.url(path), "-") as process:
             if process.stdout is None or process.stderr is None:
                 raise XrootdFailed("the client has no output")
@@ -136,7 +136,7 @@ class XrootdServer:
     async def start(
         self, program: str, *words: str, stdin: int = asyncio.subprocess.DEVNULL
     ) -> AsyncIterator[asyncio.subprocess.Process]:
-        """A command that runs, and is ended with all that it started if nobody waits for it any more."""
+        """Run a command; when the block ends, kill it with its children if it is still running."""
         process = await asyncio.create_subprocess_exec(
             program,
             *words,
@@ -164,7 +164,7 @@ def _size_of(part: Path) -> int:
 
 
 def read_stat(text: str) -> RemoteStat:
-    """The answer to `stat`."""
+    """Parse the output of `stat`."""
     fields = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in text.splitlines())}
     if not fields.get("Size", "").isdigit():
         raise XrootdFailed("the server's answer can't be read")
@@ -173,7 +173,7 @@ def read_stat(text: str) -> RemoteStat:
 
 
 def read_listing(text: str) -> list[tuple[str, int]]:
-    """The files in an answer to `ls -l -R`, by their whole paths."""
+    """Parse the files in the output of `ls -l -R`, by absolute path."""
     rows = [LISTED.fullmatch(line) for line in text.splitlines() if line.strip()]
     if not all(rows):
         raise XrootdFailed("the server's list can't be read")
@@ -181,13 +181,13 @@ def read_listing(text: str) -> list[tuple[str, int]]:
 
 
 def read_checksum(text: str) -> str:
-    """A checksum as it is written everywhere else: `adler32:…`."""
+    """Parse a checksum into the form used elsewhere: `adler32:…`."""
     kind, _, digits = text.strip().partition(" ")
     return f"{kind.lower()}:{digits.strip().lower()}" if digits else ""
 
 
 def read_complaint(text: str) -> str:
-    """The client's last words, without what is only meant for its own log."""
+    """Return the client's last error, without prefixes of its log."""
     lines = [line.strip(" \t\0") for line in text.splitlines() if line.strip(" \t\0")]
     errors = [line for line in lines if "ERROR]" in line or "FATAL]" in line] or lines[-1:]
     if not errors:

@@ -1,4 +1,4 @@
-"""Sending a file to an XRootD server: through the client's standard input, as it is read."""
+"""Sends a file to an XRootD server through the client's standard input."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ STREAMS = "the client's streams are not there"
 
 
 async def send(server: XrootdServer, content: Content, path: str, location: str, progress: Progress) -> str:
-    """Send a file to a path, whole, or leave nothing there; its checksum."""
+    """Send a file completely or not at all, and return its checksum."""
     words = ("--silent", "--nopbar", "--force", "--posc", "-", server.url(path))
     async with server.start(COPY, *words, stdin=asyncio.subprocess.PIPE) as process:
         if process.stdin is None or process.stderr is None:
             raise XrootdFailed(STREAMS)
         complaint = asyncio.create_task(process.stderr.read())
         checksum = ""
-        with suppress(BrokenPipeError, ConnectionResetError):  # it has ended, and says why
+        with suppress(BrokenPipeError, ConnectionResetError):  # the client has ended; its error output says why
             checksum = await _feed(process.stdin, content, location, progress)
         words_of_failure = (await complaint).decode(errors="replace")
         if await process.wait():
@@ -31,7 +31,7 @@ async def send(server: XrootdServer, content: Content, path: str, location: str,
 
 
 async def _feed(stdin: asyncio.StreamWriter, content: Content, location: str, progress: Progress) -> str:
-    """Write all of it; one that changes as it is read is never ended, so that the client is killed with it."""
+    """Write the content; if it changes meanwhile, raise before closing the input, so that the client gets killed."""
     checksum, sent = Adler32(), 0
     async with closing(content.read(0)) as pieces:
         async for piece in pieces:
