@@ -1,1 +1,1 @@
-"""Slurm, by its own command line: here, or on a machine that is reached over OpenSSH."""
+"""Slurm, through its command line: on this machine, or on one that is reached over OpenSSH."""

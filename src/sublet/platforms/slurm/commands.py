@@ -1,4 +1,4 @@
-"""Which commands a Slurm site is asked; how they answer is in `readers.py` and `rows.py`."""
+"""The commands that a Slurm site is asked; their output is read in `readers.py` and `rows.py`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sublet.platforms.slurm.states import STATES
 from sublet.reach.port import Command, Outcome, as_is
 
 PACKAGE = "sublet.platforms.slurm"
-AWAY = re.compile(  # the controller is away, restarting, or has too much to do: it is tried again
+AWAY = re.compile(  # the controller is away, restarting or overloaded: it is tried again
     r"unable to contact|socket timed out|connection refused|connect failure|timed out|zero bytes were transmitted"
     r"|backup controller in standby|too many requests|rate limit|resource temporarily unavailable|not responding"
     r"|communication connection failure|connection reset|slurmdbd: .* refused",
@@ -24,7 +24,7 @@ AWAY = re.compile(  # the controller is away, restarting, or has too much to do:
 ACCOUNTS = 'sacctmgr --noheader --parsable2 show assoc user="$(id -un)" format=account,maxsubmit,grpsubmit'
 ADMIN = 'printf "%s|" "$(id -un)"; sacctmgr --noheader --parsable2 show user "$(id -un)" format=adminlevel || :'
 QOS = ("sacctmgr", "--noheader", "--parsable2", "show", "qos", "format=name,maxsubmitpu,grpsubmit")
-SURVEY = {  # what there is
+SURVEY = {  # what a survey asks
     "nodes": Command(("sinfo", "--Node", "--noheader", "--all", f"--format={read.NODE_FORMAT}"), as_is, calls=2),
     "queues": Command(("scontrol", "show", "partition", "--oneliner"), as_is, calls=1),
     "reservations": Command(("scontrol", "show", "reservation", "--oneliner"), as_is, calls=1),
@@ -36,7 +36,7 @@ SURVEY = {  # what there is
 
 
 def to_admin() -> Command[Outcome]:
-    """The person's name there, and what they may do: `ann|Operator`."""
+    """Ask for the person's user name there and their administrative level: `ann|Operator`."""
     return Command(("sh", "-c", ADMIN), as_is, seconds=20)
 
 
@@ -46,13 +46,13 @@ def to_plan(flags: Sequence[str]) -> Command[Outcome]:
 
 
 def to_queue(failures: Failures) -> Command[Rows]:
-    """The person's own jobs, those that ended a moment ago too; the parts of an array that wait are one line."""
+    """List the person's own jobs, including recently ended ones; an array's queued parts share one line."""
     argv = ("squeue", "--me", "--noheader", "--states=all", f"--format={rows.QUEUE_FORMAT}")
     return Command(argv, failures.reading(rows.read_queue), calls=3)
 
 
 def to_remember(ids: Sequence[str], keys: Sequence[str]) -> list[Command[Rows]]:
-    """What Slurm still knows of jobs that left the queue; what it can't tell is left out."""
+    """Ask what Slurm still knows of jobs that left the queue; unknown ones are left out."""
     jobs = [
         Command(("scontrol", "show", "job", "--oneliner", id), lambda outcome: rows.read_jobs(outcome.text), calls=2)
         for id in ids
@@ -63,13 +63,13 @@ def to_remember(ids: Sequence[str], keys: Sequence[str]) -> list[Command[Rows]]:
 
 
 def to_energy(keys: Sequence[str]) -> Command[dict[str, int]]:
-    """What accounting has of the energy of jobs that are over, with their steps; if it can't tell, nothing."""
+    """Ask accounting for the energy of ended jobs, with their steps; empty if it can't tell."""
     words = ("sacct", "--noheader", "--parsable2", "--starttime=now-30days", f"--format={rows.ENERGY_FORMAT}")
     return Command((*words, f"--name={','.join(keys)}"), lambda outcome: rows.read_energy(outcome.text), seconds=30)
 
 
 def _read_ends(outcome: Outcome) -> Rows:
-    """What accounting tells of jobs that are over; those that a controller lost wait or run there for ever."""
+    """Read what accounting says of ended jobs; jobs that a controller lost stay queued or running there for ever."""
     return {name: row for name, row in rows.read_past(outcome.text).items() if not STATES.is_active(row)}
 
 
@@ -79,11 +79,11 @@ def to_move_limit(failures: Failures, key: str, minutes: int) -> Command[str]:
 
 
 def to_limit(key: str) -> Command[tuple[QueueRow, ...]]:
-    """A job, or the parts of one, as the queue has it: when it ends by Slurm's limit."""
+    """List a job, or its parts, as the queue has it, with its end by Slurm's limit."""
     argv = ("squeue", "--me", "--noheader", "--array", f"--name={key}", f"--format={rows.QUEUE_FORMAT}")
     return Command(argv, lambda outcome: tuple(rows.read_queue(outcome.text).values()), calls=3)
 
 
 def to_give_back(failures: Failures, root: str, key: str, nodes: Sequence[str]) -> Command[str]:
-    """Give some of a job's nodes back."""
+    """Release some of a job's nodes."""
     return Command(own_script(PACKAGE, "give_back", root, key, *nodes), failures.reading(str))

@@ -1,4 +1,4 @@
-"""What a site's queues can offer to a request: which of them fit, when Slurm plans it, and else why not."""
+"""The offers of a site's queues for a request: which of them fit, when Slurm plans it, or why not."""
 
 from __future__ import annotations
 
@@ -20,37 +20,37 @@ from sublet.platforms.slurm.options import SlurmAccount, SlurmWish
 from sublet.platforms.slurm.readers import read_limiter
 from sublet.platforms.slurm.reserving import is_ours
 
-AT_ONCE = 4  # queues that are asked for one request, at most
-MOST_PLANS = 16  # that Slurm is asked for one request
+AT_ONCE = 4  # the most queues that are asked for one request
+MOST_PLANS = 16  # the most plans that Slurm is asked for one request
 UNASKED = "; Slurm was not asked about it"
-USUAL_QOS = "normal"  # what Slurm takes where nobody names one
+USUAL_QOS = "normal"  # Slurm's default if none is named
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What a survey found."""
+    """The result of a survey."""
 
     as_of: datetime
     nodes: tuple[SiteNode, ...] = ()
     queues: tuple[SiteQueue, ...] = ()
     reservations: tuple[SiteReservation, ...] = ()
     accounts: tuple[str, ...] = ()
-    submits: Mapping[str, int] = field(default_factory=dict)  # account → jobs that one may have there at a time
+    submits: Mapping[str, int] = field(default_factory=dict)  # account → the most jobs at a time
     qos_submits: Mapping[str, int] = field(default_factory=dict)  # the same by QOS
     config: Mapping[str, str] = field(default_factory=dict)
     largest_array: int = 1
-    licenses: Mapping[str, int] | None = None  # how many there are of each; None: that was not seen
+    licenses: Mapping[str, int] | None = None  # how many there are of each; None: unknown
 
     @property
     def choices(self) -> Choices:
-        """What can be chosen of its nodes, and its licences."""
+        """What a request can choose among its nodes, and its licences."""
         return list_choices(self.nodes, self.licenses)
 
 
 def fitting(
     request: Request, site: Site, queues: Sequence[SiteQueue], platform: str, begin: datetime | None = None
 ) -> tuple[list[SlurmWish], list[Reason]]:
-    """What to ask of Slurm in each queue that the request fits in; else each queue's reason."""
+    """Return what to request of Slurm in each queue that the request fits in, or each queue's reason if none fits."""
     there = by_queue(queues, of_type(site.nodes, request.scheduler.gpu_type))
     wishes, reasons = [], []
     for queue in queues:
@@ -63,7 +63,7 @@ def fitting(
 
 
 def wish_for(request: Request, queue: SiteQueue, nodes: Sequence[SiteNode], begin: datetime | None) -> SlurmWish:
-    """The least that the request needs, in this queue."""
+    """Return the least that the request needs, in this queue."""
     least, most_nodes = request.least, request.compute.nodes.max
     threads = min((node.threads for node in nodes), default=1)
     return SlurmWish(
@@ -77,7 +77,7 @@ def wish_for(request: Request, queue: SiteQueue, nodes: Sequence[SiteNode], begi
 
 
 def most_parts(site: Site, queue: str, account: SlurmAccount, there: int) -> int:
-    """Of how many parts an array may be that is submitted beside so many jobs that are there."""
+    """Return the most parts of an array that can be submitted beside the jobs that are there already."""
     own = next((each.qos for each in site.queues if each.name == queue), "")
     accounts = [account.asked.project] if account.asked.project else site.accounts
     limits = [site.submits[name] for name in accounts if name in site.submits]
@@ -86,7 +86,10 @@ def most_parts(site: Site, queue: str, account: SlurmAccount, there: int) -> int
 
 
 def wish_of(job: Job, site: Site, queues: Sequence[SiteQueue], platform: str, now: datetime) -> SlurmWish:
-    """What is asked of Slurm for a job, which was offered before."""
+    """Return what to request of Slurm for a job that was offered before.
+
+    Raise PlatformRefused if no queue is usable.
+    """
     request = Request(None, Compute().exactly(job.amounts), duration=max(timedelta(seconds=1), job.until - now))
     wishes, reasons = fitting(request, site, queues, platform, job.begin)
     if not wishes and not queues:
@@ -98,7 +101,7 @@ def wish_of(job: Job, site: Site, queues: Sequence[SiteQueue], platform: str, no
 
 
 class Ask(NamedTuple):
-    """One thing that Slurm is asked to plan."""
+    """One question to Slurm: when it would start something."""
 
     request: Request
     wish: SlurmWish
@@ -106,7 +109,7 @@ class Ask(NamedTuple):
 
 
 def asks_for(request: Request, wishes: Sequence[SlurmWish], now: datetime) -> list[Ask]:
-    """The request in each queue, and in the first of them for each further window that it names."""
+    """Return the request in each queue, and in the first queue for each further window that it names."""
     asks = [Ask(request, wish) for wish in wishes]
     for window in list_named_windows(request, now, HORIZON)[1:] if wishes else ():
         alone = replace(request, windows=(window,), recurring=())
@@ -115,7 +118,7 @@ def asks_for(request: Request, wishes: Sequence[SlurmWish], now: datetime) -> li
 
 
 def refusal(wish: SlurmWish, words: str, site: Site, platform: str, now: datetime) -> Reason:
-    """Slurm's own words for why it plans nothing, and what may stand in the way."""
+    """Return Slurm's own reason for planning nothing, with the reservation that may be in the way."""
     complaint = words.strip().splitlines()[-1] if words.strip() else "it gave no plan and no reason"
     complaint = complaint.removeprefix("sbatch: ").removeprefix("error: ").removeprefix("allocation failure: ")
     ahead = [
@@ -134,7 +137,7 @@ def refusal(wish: SlurmWish, words: str, site: Site, platform: str, now: datetim
 
 
 def notes(site: Site, config: Mapping[str, str], now: datetime) -> tuple[str, ...]:
-    """What a person should know of what was found."""
+    """Return notes for people about a site."""
     sentences = []
     hidden = {word.strip().lower() for word in config.get("PrivateData", "").split(",")}
     if hidden & {"jobs", "nodes", "reservations", "partitions"}:

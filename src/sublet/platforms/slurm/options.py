@@ -1,4 +1,4 @@
-"""The options of sbatch: those that a job's wish becomes, and those that a person may add."""
+"""Options of sbatch: those for a job, and those that a person may add."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from sublet.booking.model.scheduler import NOTHING_ASKED, SchedulerOptions, sche
 from sublet.booking.model.shape import Amounts
 
 MIB = 1 << 20
-LEEWAY = timedelta(minutes=1)  # beyond its own time, so that the job can stop itself and tell of it
+LEEWAY = timedelta(minutes=1)  # beyond the session's own time, so that the job can stop itself and record its end
 WORD = re.compile(r"--[a-z][a-z-]*(=[\x20-\x7e]{1,500})?")
 
-# What a person may add. Not here: what Sublet says itself, what runs other commands, what hides the job or its end.
+# What a person may add. Excluded are options that Sublet sets itself, run other commands, or hide the job or its end.
 ALLOWED = frozenset(
     """
     acctg-freq constraint contiguous core-spec cores-per-socket cpu-freq distribution exclude exclusive
@@ -26,32 +26,32 @@ ALLOWED = frozenset(
     """.split()  # noqa: SIM905 - a list of so many words is read best as words
 )
 COMMENT = "comment"
-FREE = ALLOWED | {COMMENT}  # what a request may add: its comment stands behind Sublet's own
-BESIDE_A_CALENDAR = ("qos", "project", "nice", "mail")  # what neither chooses nodes nor keeps a job from its time
+FREE = ALLOWED | {COMMENT}  # what a request may add: its comment follows Sublet's own
+BESIDE_A_CALENDAR = ("qos", "project", "nice", "mail")  # options that neither choose nodes nor delay a job
 
 
 @dataclass(frozen=True, slots=True)
 class SlurmWish:
-    """What is asked of Slurm for one job."""
+    """What is requested of Slurm for one job."""
 
     queue: str
     amounts: Amounts
-    threads: int = 1  # that Slurm counts for each core
+    threads: int = 1  # threads that Slurm counts per core
     longest: timedelta | None = None  # the queue's own limit
     begin: datetime | None = None
     names: tuple[str, ...] = ()  # exact nodes
     comment: str = ""
     wckey: str = ""
-    partition: str | None = None  # what is said, if not the queue's name; empty: the site chooses
-    after: tuple[str, ...] = ()  # Slurm's ids of jobs that must end well first
+    partition: str | None = None  # its name for Slurm, if not the queue's; empty: the site chooses
+    after: tuple[str, ...] = ()  # Slurm's IDs of jobs that must succeed first
 
     def cut(self, parts: int) -> SlurmWish:
-        """The same for each of so many parts."""
+        """Return the same wish for each of this many parts."""
         return replace(self, amounts=replace(self.amounts, parts=parts))
 
     @property
     def limit(self) -> timedelta:
-        """Slurm's time limit for it, in whole minutes."""
+        """Slurm's time limit for the job, in whole minutes."""
         time = self.amounts.time
         wanted = timedelta(minutes=max(1, math.ceil((time + LEEWAY) / timedelta(minutes=1))))
         return min(wanted, self.longest) if self.longest and self.longest >= time else wanted
@@ -59,7 +59,8 @@ class SlurmWish:
 
 @dataclass(frozen=True, slots=True)
 class SlurmAccount:
-    """Under which a job runs: what was asked for over what settings say, and the words that they add to every job."""
+    """The account and options of a job: those requested, over those of the settings, and the settings' extra
+    options."""
 
     asked: SchedulerOptions = NOTHING_ASKED
     options: tuple[str, ...] = ()
@@ -67,7 +68,7 @@ class SlurmAccount:
 
 
 def flags(wish: SlurmWish, account: SlurmAccount) -> tuple[str, ...]:
-    """The words for sbatch; every value is one word, whatever is in it. Of two words for the same the later counts."""
+    """Return the arguments for sbatch, each value a single word; of two equal options the later one counts."""
     own = [f"--{name}={value}" for name, value in _list_words(wish, account) if value]
     asked = [f"--{name}={value}" if value else f"--{name}" for name, value in account.asked.words() if name != COMMENT]
     return tuple(word for word in (*own, *account.options, *asked) if option_name(word) not in account.refuses)
@@ -78,7 +79,7 @@ def _list_words(wish: SlurmWish, account: SlurmAccount) -> Iterator[tuple[str, o
     comments = [wish.comment, *(value for name, value in account.asked.free() if name == COMMENT)]
     yield "partition", wish.queue if wish.partition is None else wish.partition
     yield "nodes", amounts.nodes
-    yield "ntasks-per-node", each.cores  # one for each core: what srun and mpirun start by themselves
+    yield "ntasks-per-node", each.cores  # one per core: what srun and mpirun start by themselves
     yield "cpus-per-task", wish.threads if wish.threads > 1 else ""
     yield "mem", f"{math.ceil(each.memory / MIB)}M" if each.memory else ""
     yield "tmp", f"{math.ceil(each.disk / MIB)}M" if each.disk else ""
@@ -86,7 +87,7 @@ def _list_words(wish: SlurmWish, account: SlurmAccount) -> Iterator[tuple[str, o
     yield "time", math.ceil(wish.limit / timedelta(minutes=1))
     yield "begin", f"{wish.begin.astimezone(UTC):%Y-%m-%dT%H:%M:%S}" if wish.begin else ""
     yield "nodelist", ",".join(wish.names)
-    yield COMMENT, " ".join(filter(None, comments))  # who it is for is said first, whatever is added
+    yield COMMENT, " ".join(filter(None, comments))  # the person comes first, whatever is added
     yield "wckey", wish.wckey
     yield "dependency", ":".join(["afterok", *wish.after]) if wish.after else ""
     yield "kill-on-invalid-dep", "yes" if wish.after else ""
@@ -94,12 +95,12 @@ def _list_words(wish: SlurmWish, account: SlurmAccount) -> Iterator[tuple[str, o
 
 
 def option_name(word: str) -> str:
-    """`nice` of `--nice=100`."""
+    """Return the name of an option: `nice` for `--nice=100`."""
     return word.removeprefix("--").partition("=")[0]
 
 
 def wrong(words: Sequence[str], allowed: Collection[str] = ALLOWED) -> list[str]:
-    """What is wrong with options that a person added, in words."""
+    """Describe what is wrong with options that a person added."""
     problems = []
     for word in words:
         if not WORD.fullmatch(word):
@@ -110,7 +111,7 @@ def wrong(words: Sequence[str], allowed: Collection[str] = ALLOWED) -> list[str]
 
 
 def refusals(asked: SchedulerOptions, refuses: Collection[str], *, is_booked: bool) -> Iterator[tuple[str, str]]:
-    """What a site doesn't take of what was asked for: the field, and why."""
+    """Yield the requested options that a site doesn't take: the field, and why."""
     for name in asked.list_asked():
         spec = scheduler_specs()[name]
         if spec.sbatch in refuses:
@@ -125,14 +126,14 @@ def refusals(asked: SchedulerOptions, refuses: Collection[str], *, is_booked: bo
 
 
 def comment(person: str, name: str, session: str = "") -> str:
-    """Who and what it is for, as one short line of plain characters: the site's own accounting shows it."""
+    """Return a one-line comment in plain characters on who and what a job is for; the site's accounting shows it."""
     words = ["sublet", f"person={_plain(person)[:100]}"] if person else ["sublet"]
     words += [f"session={session}"] if session else []
     return " ".join([*words, *_plain(name, " ")[:80].split()])
 
 
 def wckey(person: str) -> str:
-    """The person as a key of Slurm's own accounting."""
+    """Return the person as a key for Slurm's own accounting."""
     return _plain(person)[:100]
 
 

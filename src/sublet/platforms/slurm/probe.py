@@ -1,4 +1,4 @@
-"""What a Slurm site says of itself when a person asks: its queues, limits, nodes, accounts and tools, read anew."""
+"""A Slurm site's description of itself when a person probes it: queues, limits, nodes, accounts and tools."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from sublet.systems.model.probe import Live, tighter
 from sublet.systems.model.system import Queue, Quota
 
 QOS_FORMAT = "Name,MaxWall,MaxTRES,MinTRES,MaxJobsPU,MaxSubmitPU,MaxTRESPU"
-SHARED = re.compile(r"select/cons_(res|tres)")  # parts of a node are given; else whole ones
+SHARED = re.compile(r"select/cons_(res|tres)")  # parts of nodes are given; otherwise whole ones
 
 
 def to_probe(tools: Mapping[str, str]) -> dict[str, Command[Outcome]]:
-    """All that a probe asks, in one exec; `tools` are looked for in their modules."""
+    """Return all commands of a probe, for one exec; `tools` are looked for in their modules."""
     qos = ("sacctmgr", "--noheader", "--parsable2", "show", "qos", f"format={QOS_FORMAT}")
     asked = {name: SURVEY[name] for name in ("nodes", "queues", "config", "accounts", "licenses")}
     return asked | {
@@ -33,13 +33,13 @@ def to_probe(tools: Mapping[str, str]) -> dict[str, Command[Outcome]]:
 
 
 async def probe(platform: str, reach: Reach, tools: Mapping[str, str]) -> Live:
-    """Ask, and read what was said; what a site has not is left out."""
+    """Run a probe and read the answers; what a site doesn't have is left out."""
     texts = await ask_all(platform, reach, SLURM, to_probe(tools))
     return read_live(texts, datetime.now(UTC))
 
 
 def read_live(texts: Mapping[str, str], now: datetime) -> Live:
-    """The answers of those commands, by their names."""
+    """Read the answers of a probe's commands, by name."""
     config = read.read_config(texts.get("config", ""))
     partitions = read.read_queues(texts.get("queues", ""))
     nodes = read.read_nodes(texts.get("nodes", ""))
@@ -67,7 +67,7 @@ def _queue(site: SiteQueue, nodes: Sequence[SiteNode], qos: Iterable[Queue], sha
 
 
 def read_qos(text: str) -> tuple[Queue, ...]:
-    """The limits of each QOS in `sacctmgr -nP show qos`."""
+    """Read the limits of each QOS in `sacctmgr -nP show qos`."""
     return tuple(_qos(parts) for line in text.splitlines() if len(parts := line.strip().split("|")) == 7)
 
 

@@ -1,4 +1,4 @@
-"""Which of a site's queues may be used: its partitions, or what the centre itself calls a queue."""
+"""Which of a site's queues may be used: its partitions, or the queues that the centre defines."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import replace
 from sublet.platforms.batch.site import SiteQueue
 from sublet.platforms.slurm.offers import Site
 
-Called = Mapping[str, Mapping[str, str]]  # as the centre calls a queue → what Slurm is told: a partition, a QOS
+Called = Mapping[str, Mapping[str, str]]  # the centre's name of a queue → what Slurm is told: a partition, a QOS
 
 
 def open_to(site: Site, queue: str, project: str, reservation: str, called: Called | None = None) -> list[SiteQueue]:
-    """The queues that may be used: the one that is named, else those that are up and open to the project."""
+    """Return the queues that may be used: the named one, or those that are up and open to the project."""
     called = called or {}
     if queue in called:
         return _as_called(site, queue, called[queue])
@@ -33,7 +33,7 @@ def open_to(site: Site, queue: str, project: str, reservation: str, called: Call
 
 
 def _as_called(site: Site, name: str, words: Mapping[str, str]) -> list[SiteQueue]:
-    """A queue that is a partition with a QOS, or a QOS alone: then the site chooses one of its partitions."""
+    """Return a queue defined as a partition with a QOS, or as a QOS alone, for which the site chooses the partition."""
     partition = words.get("partition", "")
     if partition:
         return [replace(each, name=name, partition=partition) for each in site.queues if each.name == partition]
@@ -41,6 +41,6 @@ def _as_called(site: Site, name: str, words: Mapping[str, str]) -> list[SiteQueu
 
 
 def partitions(site: Site, queues: list[SiteQueue]) -> set[str]:
-    """The partitions behind these queues."""
+    """Return the partitions behind these queues."""
     chosen = {each.said for each in queues}
     return {each.name for each in site.queues} if "" in chosen else chosen

@@ -10,7 +10,7 @@
 root=$1 by=$2
 shift 2
 
-never() { # what has its records in this directory, if it has not begun
+never() { # ends the job with records in this directory, if it has not begun
     mkdir "$1/ran" 2>/dev/null || return 0
     IFS= read -r first <cancel
     now=$(date +%s)

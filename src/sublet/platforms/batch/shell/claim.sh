@@ -10,7 +10,7 @@ if [ "$4" != look ] && ! mkdir claim 2>/dev/null; then
     mv claim "claim.$$" 2>/dev/null && rm -rf "claim.$$" && mkdir claim 2>/dev/null || { echo other; exit 0; }
 fi
 if [ "$4" != look ]; then
-    [ ! -e content ] || { rm -rf claim; echo other; exit 0; } # it came just now
+    [ ! -e content ] || { rm -rf claim; echo other; exit 0; } # it was completed just now
     printf '%s\n' "$3" >claim/owner && : >claim/beat || exit 73
     rm -f failed came
 fi

@@ -10,7 +10,7 @@ forget() { rm -f "$whole" "$mark" "$piece"; }
 
 find_header() { tr -d '\r' <"$heads" | sed -n "s/^$1 *//Ip" | tail -n 1; }
 
-settle() { # keeps what came, if it is of the right version; fails if it is of another
+settle() { # keeps the received data if it is of the right version, and fails otherwise
     status= tag= date= span= after=
     if [ -e "$heads" ]; then
         status=$(find_header 'HTTP\/[^ ]*') tag=$(find_header etag:) date=$(find_header last-modified:)
@@ -25,10 +25,10 @@ settle() { # keeps what came, if it is of the right version; fails if it is of a
             fi
             if [ -s "$mark" ]; then asked=part; else asked=; fi
             [ "${asked:+part}" = "${span:+part}" ] || { forget; odd=yes; return 0; }
-            case $tag in '"'*) ;; *) tag=$date ;; esac # a weak one joins no parts
+            case $tag in '"'*) ;; *) tag=$date ;; esac # a weak validator cannot join parts
             [ -n "$asked" ] || printf '%s' "$tag" >"$mark"
             ;;
-        *) [ -s "$mark" ] || rm -f "$piece" ;; # it is what came with another answer
+        *) [ -s "$mark" ] || rm -f "$piece" ;; # the body of another answer
     esac
     [ ! -e "$piece" ] || mv "$piece" "$whole"
 }
@@ -60,7 +60,7 @@ check_size() {
     fi
 }
 
-judge() { # ends where another try can't help; else `why` says what broke
+judge() { # fails if another try cannot help; else `why` says what went wrong
     why=$(sed 's/^curl: ([0-9]*) //' complaint | head -n 1)
     case ${facts%% *} in 000 | 0 | 200 | '') ;; *) fail unreachable "its proxy does not lead there: ${facts%% *}" ;; esac
     case $status in
@@ -74,7 +74,7 @@ judge() { # ends where another try can't help; else `why` says what broke
         1 | 2 | 3 | 4 | 48) fail failed "its curl can't be told how: exit code $code" ;;
         5 | 6 | 7 | 35 | 51 | 58 | 59 | 60 | 77 | 83 | 90 | 91) fail unreachable "$why" ;;
         23) fail full "$why: $(df -P . | tail -n 1)" ;;
-        28) case ${facts#* } in *[1-9]*) ;; *) fail unreachable "$why" ;; esac ;; # it was never connected
+        28) case ${facts#* } in *[1-9]*) ;; *) fail unreachable "$why" ;; esac ;; # it never connected
         12[67]) fail failed "$why" ;;
     esac
 }
@@ -84,7 +84,7 @@ bring() {
     [ -z "$public" ] || export no_proxy='*' NO_PROXY='*'
     most=$total failures=0 best=0 pause=1
     [ "$most" != 0 ] || most=$largest
-    settle || : # of a try that was killed
+    settle || : # left by a try that was killed
     [ -s "$mark" ] && [ -e "$whole" ] || forget
     while [ "$total" = 0 ] || [ "$(count)" != "$total" ]; do
         odd=

@@ -1,20 +1,21 @@
-# Brings a folder as an entry of the cache by one curl for all its files, side by side where it can do that. The rest of the plan has of
-# each file its size, its version and its path, and lines as curl's settings have them, with what opens it, which curl reads from its
-# standard input alone. Files lie in a folder of their own until all have come with the sizes and of the versions that they had when they were
-# looked at, so that no other road goes on with anything else. A file that broke off is brought anew.
+# Fetches a folder into an entry of the cache with one curl for all its files, in parallel where curl supports that. The
+# rest of the plan has the size, version and path of each file, and its lines of a curl config with credentials, which
+# curl reads from standard input only. The files stay in a separate folder until all have arrived with the sizes and
+# versions they had when they were last checked, so that no other transfer resumes from the wrong data. An interrupted
+# file is fetched again from its start.
 pieces=part.file.pieces heads=part.file.heads whole=part.file.whole
 
 count() { find "$pieces" -type f -printf '%s\n' 2>/dev/null | awk '{ sum += $1 } END { printf "%.0f\n", sum }'; }
 
 find_release() { curl -V | sed -n '1s/^curl \([0-9]*\)\.\([0-9]*\).*/\1 \2/p' | { read -r major minor && echo $((major * 1000 + minor)); }; }
 
-set_common() { # what each file's settings begin with
+set_common() { # the first settings of each file
     printf '%s\n' fail globoff create-dirs 'proto = "=http,https"' 'max-redirs = 0' 'connect-timeout = 10' 'speed-time = 60' 'speed-limit = 1'
     [ "$release" -lt 7054 ] || echo suppress-connect-headers
     [ "$rate" = 0 ] || echo "limit-rate = $rate"
 }
 
-ask() { # for all files that are not whole yet
+ask() { # fetches all files that are not complete yet
     printf '%s\n' "$rest" | common=$(set_common) awk -v heads="$heads" -v whole="$whole" '
         BEGIN { while ((getline line <whole) > 0) has[line] = 1 }
         $1 == "size" { number++; wanted = !(number in has); if (!wanted) next
@@ -27,7 +28,7 @@ ask() { # for all files that are not whole yet
     code=$?
 }
 
-judge_files() { # a line for each file that is not whole yet: whole and its number, or what is the matter and why
+judge_files() { # writes a line for each file that was not complete: `whole` and its number, or the failure and why
     {
         find "$pieces" -type f -printf '%s %P\n'
         echo //
@@ -63,7 +64,7 @@ judge_files() { # a line for each file that is not whole yet: whole and its numb
 
 find_line() { sed -n "s/^$1 *//p" part.file.judged | head -n 1; }
 
-judge() { # ends where another try can't help; else `why` says what broke
+judge() { # fails if another try cannot help; else `why` says what went wrong
     ! grep -q '^changed' part.file.judged || fail changed "it changed since it was looked at"
     for kind in wrong refused; do
         ! grep -q "^$kind" part.file.judged || fail "$kind" "$(find_line "$kind")"
@@ -79,7 +80,7 @@ judge() { # ends where another try can't help; else `why` says what broke
     esac
 }
 
-lay_empty() { # curl may make no file of nothing
+lay_empty() { # curl may not create empty files
     printf '%s\n' "$rest" | awk '$1 == "size" { size = $2 } $1 == "path" && size == 0 { print substr($0, 6) }' | while IFS= read -r path; do
         case $path in */*) mkdir -p "$pieces/${path%/*}" ;; esac
         [ -e "$pieces/$path" ] || : >"$pieces/$path"
@@ -97,7 +98,7 @@ bring() {
     rest=$(cat <&3)
     most=$total failures=0 best=0 pause=1 files=$(printf '%s\n' "$rest" | grep -c '^size ')
     [ "$most" != 0 ] || most=$largest
-    rm -rf "$pieces" "$heads" "$whole" # of a try that was killed: nothing tells of which version it is
+    rm -rf "$pieces" "$heads" "$whole" # left by a try that was killed: its version is unknown
     mkdir -p "$pieces" && : >"$whole" || return
     lay_empty
     while :; do

@@ -1,2 +1,2 @@
-# Starts a session's program once on each node of its job, where programs get to them by nodes.sh; its words are the arguments.
+# Starts a session's program, given by the arguments, once on each node of its job, for schedulers that use nodes.sh.
 exec sh "${0%/*}/nodes.sh" --together "$@"

@@ -1,5 +1,5 @@
-# Which of some entries of the cache are there, one a line. Arguments: the root directory, then their names in `kept`. What was changed
-# since it was published is no content any more (entry.sh).
+# Lists which of these entries of the cache exist, one per line. Arguments: the root directory, then their names in
+# `kept`. An entry that was changed since it was published doesn't count (entry.sh).
 cd "$1/kept" 2>/dev/null || exit 0
 shift
 for name; do

@@ -1,5 +1,6 @@
-# Says where an entry of the cache is: `there SIZE`, `busy DONE TOTAL` while someone brings it, `came`, `failed JSON`, or `idle`. Arguments:
-# the root directory and the entry's name in `kept`. What was changed since it was published is no content any more.
+# Prints the state of an entry of the cache: `there SIZE`, `busy DONE TOTAL` during a transfer, `came`, `failed JSON`,
+# or `idle`. Arguments: the root directory and the entry's name in `kept`. An entry that was changed since it was
+# published is removed.
 cd "$1/kept/$2" 2>/dev/null || { echo idle; exit 0; }
 if [ -e content ]; then
     if [ -e seal ] && [ -n "$(find content -type f -newer seal 2>/dev/null | head -n 1)" ]; then

@@ -1,7 +1,7 @@
-# Has this host fetch an entry of the cache by itself, and doesn't wait for that. Arguments: the root directory, the entry's name in
-# `kept` (as keep.sh made it), the size of the program that does it, and the tool that it needs beside a shell (nothing: it is in
-# Python). Stdin: that program, then what it is to fetch, which holds secrets and is never a word of a command. Answers `started`, or
-# `no python` or `no tool` where it can't be run.
+# Starts to fetch an entry of the cache on this host, without waiting for the end. Arguments: the root directory, the
+# entry's name in `kept` (as keep.sh made it), the size of the program that fetches, and the tool that it needs besides
+# a shell (empty: the program is in Python). Stdin: that program, then its plan, which contains secrets and never
+# appears in a command's arguments. Answers `started`, or `no python` or `no tool` if it can't be run.
 dir=$1/kept/$2 size=$3
 umask 077
 cd "$dir" || exit 73

@@ -1,8 +1,8 @@
-# Brings the files of one commit as an entry of the cache, by git and, where it is there, git-lfs: `address`, `commit`, `folder`; in
-# `secret` the header that opens the server, which only the environment of git has, for that one host; in `resolve` what the name of its
-# host means, where only public addresses may be asked (`public`). What git can't do by itself, or only carelessly, is left to the
-# service (`unfit`): submodules, other servers of large files, links that lead elsewhere.
-share=4 beside=67108864 # bytes: all of it lies in a pack, as files and as large files, beside indices, before it is counted
+# Fetches the files of one commit into an entry of the cache, with git and, if installed, git-lfs: `address`, `commit`,
+# `folder`; `secret` is the Authorization header, which is only in git's environment and only for that host; `resolve`
+# is the address of the host, if only public addresses may be used (`public`). What git can't do by itself, or not
+# safely, is left to the service (`unfit`): submodules, other LFS servers, links that lead elsewhere.
+share=4 beside=67108864 # bytes: before it is counted, all of it is there as a pack, as files and as large files, with indices
 count() {
     sum=0
     for kib in $(du -sk work 2>/dev/null | cut -f 1); do sum=$((sum + kib * 1024)); done
@@ -17,7 +17,7 @@ run_git() {
         -c pack.threads=1 -c protocol.version=2 -c submodule.recurse=false -c advice.detachedHead=false "$@" </dev/null 2>complaint 3<&-
 }
 
-complain() { # what git said of a server
+complain() { # fails with what git said about a server
     why=$(sed -n 's/^fatal: //p' complaint | tail -n 1)
     case $why in
         *"resolve host"* | *"onnect to"* | *"onnection refused"* | *"imed out"* | *"timeout"* | *"No route"* | *"unreachable"*) kind=unreachable ;;
@@ -34,8 +34,8 @@ write_files() {
 prepare() {
     number=$(git --version | sed 's/^[^0-9]*\([0-9]*\)\.\([0-9]*\).*/(\1*1000+\2)/')
     least=2018
-    [ -z "$secret" ] || least=2031 # it can be told settings by its environment
-    [ -z "$public" ] || least=2037 # and to which address it connects
+    [ -z "$secret" ] || least=2031 # git can read settings from its environment
+    [ -z "$public" ] || least=2037 # and can be told which address to connect to
     [ "$(($number))" -ge "$least" ] || fail unfit "its git is too old"
     [ "$rate" = 0 ] || fail unfit "git can't keep to its transfer_rate"
     mkdir -p work/home || exit 73
@@ -61,7 +61,7 @@ write_large_files() {
         -c filter.lfs.process='git-lfs filter-process' -c filter.lfs.required=true
 }
 
-check_links() { # a link is what it leads to, if that is a file of the same folder
+check_links() { # prints the links that lead outside the folder, or not to a file
     top=$(cd "$1" && pwd -P) || return
     find "$1" -type l | while IFS= read -r link; do
         case $(readlink -f "$link") in "$top"/*) [ -f "$link" ] && continue ;; esac
@@ -90,7 +90,7 @@ bring() {
     fi
 }
 
-ls_remote() { # in a moment: git itself would wait for minutes until a host can be reached
+ls_remote() { # with a timeout: git itself would try for minutes to reach a host
     run_git ls-remote -- "$address" HEAD >/dev/null &
     asking=$! left=150
     while kill -0 "$asking" 2>/dev/null; do

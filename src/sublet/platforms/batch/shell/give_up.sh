@@ -1,6 +1,7 @@
-# Gives reservations up, or what is left of them when their sessions are over. Before it stands the scheduler's own piece, with `give_up_job`, which cancels the
-# reservation that is called `$key` and has the number `$id`, if that is known; one that is gone is no error. Arguments: the root
-# directory, then keys. What can't be cancelled now stays, to be tried again.
+# Gives up reservations, or their remains when their sessions are over. The scheduler's own part, with `give_up_job`,
+# stands before it: that cancels the reservation with the name `$key` and the number `$id`, if known; one that is gone
+# is no error. Arguments: the root directory, then keys. A reservation that can't be cancelled now stays, to be tried
+# again.
 root=$1
 shift
 code=0

@@ -1,7 +1,7 @@
-# Makes the directory that a session's data is sent to before it is submitted, and says whose it is. Arguments: the root
-# directory, the key and the service's own name.
+# Makes the directory to which a session's data is sent before it is submitted, and records its owner. Arguments: the
+# root directory, the key and the service's own ID.
 umask 077
-tries=20 # whoever cleans up after the last session of all may remove what is empty meanwhile
+tries=20 # cleaning up after the last session may remove empty directories meanwhile
 until mkdir -p -m 700 "$1/incoming" && mkdir -p "$1/incoming/$2"; do
     tries=$((tries - 1))
     [ "$tries" -gt 0 ] || exit 1

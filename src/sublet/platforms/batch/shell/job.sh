@@ -1,30 +1,30 @@
-# The job of one session, in POSIX sh and coreutils (grep too, where there is one). Its argument is the session's directory:
+# The job of one session, in POSIX sh and coreutils (grep too, if installed). Its argument is the session's directory:
 #
 #   life.sh     what is done with a program on every platform
-#   program     what to run and with what, written by the service; all of it is quoted data (0600: it may hold secrets)
-#   ran/        made as the first act; who finds it there already goes away: nothing runs twice
-#   work/       the working directory; stdout, stderr: what the program prints; `$job_log`: what the scheduler says
-#   unstarted   a kind's word that nothing was run: a kind of end, and why (as JSON), a line each
-#   detail      a kind's word on how its program ended, as JSON
+#   program     what to run and with what, written by the service; all of it is quoted data (0600: it may contain secrets)
+#   ran/        made first of all; if it exists already, the script exits: nothing runs twice
+#   work/       the working directory; stdout, stderr: the program's output; `$job_log`: the scheduler's messages
+#   unstarted   written by a kind if nothing was run: a kind of end, and why (as JSON), a line each
+#   detail      written by a kind: how its program ended, as JSON
 #   nodes.sh    runs a program on each of several nodes, where the scheduler's own tools don't
 #   connector   what it serves, and on which node and port, once it does
-#   until       the moved end of its time;  cancel: who wants it stopped;  warning: when it ends, shortly before
-#   end.json    how it ended: made beforehand, so that the end can be told on a full disk, and renamed into place
-#   parts       how many parts there are, if there are several: then this runs as an array of jobs, and each part has its own
-#               ran/, stdout, stderr, warning and end.json in part/N/, and all of them the same work/ and claims/
+#   until       the moved end of its time;  cancel: who cancelled it;  warning: when it ends, shortly before
+#   end.json    how it ended: its space is reserved beforehand, in case the disk is full, and it is renamed into place
+#   parts       how many parts there are, if several: then this runs as an array of jobs, and each part has its own
+#               ran/, stdout, stderr, warning and end.json in part/N/, and all of them share work/ and claims/
 #
-# The program runs in the foreground, and a watcher beside it keeps its time. Every process of the program is known by
-# SUBLET_SESSION in its environment (of a part by SUBLET_MARK), wherever it went on this node.
+# The program runs in the foreground, and a watcher beside it keeps its time. Every process of the program is identified
+# by SUBLET_SESSION in its environment (of a part by SUBLET_MARK), wherever it is on this node.
 #
-# Before it stands the scheduler's own piece, which says of this job
+# The scheduler's own part stands before it, and defines for this job
 #
-#   scheduler   what people call the scheduler;  job_log: the file that the scheduler writes to, in the session's directory
-#   job_id      its number;  job_nodes: of how many nodes it is;  job_disk: a directory of its own on the node, if there is one
+#   scheduler   the scheduler's name for people;  job_log: the file in the session's directory that the scheduler writes
+#   job_id      its number;  job_nodes: how many nodes it has;  job_disk: a directory of its own on the node, if any
 #   job_part    which part it is, from 0 on;  part_id N: the number of another part
-#   drop_parts  ends parts that wait, by their numbers: nothing is left for them to do
-#   in_job      whether a memory control group, by its path, is this job's or below it
-#   job_listens if it is set, the scheduler would kill a job at once that is to be stopped, or reaches one process of it alone: then the
-#               job sees by itself that it is cancelled
+#   drop_parts  ends queued parts, by their numbers: nothing is left for them to do
+#   in_job      whether a memory cgroup, by its path, is this job's or below it
+#   job_listens set if the scheduler would kill a cancelled job at once, or signals only one of its processes: then the
+#               job itself watches for its cancellation
 
 PATH=${PATH:-/usr/local/bin:/usr/bin:/bin}
 export PATH
@@ -52,7 +52,7 @@ termed= scratch= short=
 trap 'termed=1' TERM
 trap '' HUP
 
-memory_groups() { # the directories of the memory control groups that this job is in, the innermost first
+memory_groups() { # prints the directories of the memory cgroups of this job, the innermost first
     at=
     while IFS=: read -r _ names path; do
         case ",$names," in
@@ -67,7 +67,7 @@ memory_groups() { # the directories of the memory control groups that this job i
     done
 }
 
-memory_facts() { # sets `peak` in bytes and `oom`, as far as a control group tells
+memory_facts() { # sets `peak` in bytes and `oom`, as far as a cgroup tells
     peak=0 oom=false
     for group in $(memory_groups); do
         for file in memory.max_usage_in_bytes memory.peak; do
@@ -82,7 +82,7 @@ memory_facts() { # sets `peak` in bytes and `oom`, as far as a control group tel
     done
 }
 
-record() { # kind, code, by and detail (both as JSON)
+record() { # arguments: kind, code, by and detail (both as JSON)
     memory_facts
     times >ran/times
     { read -r _; read -r spent; } <ran/times
@@ -100,13 +100,13 @@ finish() {
     exit "$2"
 }
 
-born() { # when a process began, as the kernel counts it
+born() { # prints when a process began, as the kernel counts it
     [ -r "/proc/$1/stat" ] && IFS= read -r line <"/proc/$1/stat" || return 1
     set -- ${line##*) }
     printf '%s' "${20}"
 }
 
-sweep() ( # what jobs that were killed left on this node's disk: its name says which process had it
+sweep() ( # removes the remains of killed jobs on this node's disk: a name says which process it belongs to
     cd "$1" || return
     find . -maxdepth 1 -type d -name 'sublet.*.*.*' -user "$(id -u)" 2>/dev/null | while IFS=. read -r _ _ pid began rest; do
         case $pid,$began in *[!0-9,]* | ,* | *,) continue ;; esac
@@ -116,7 +116,7 @@ sweep() ( # what jobs that were killed left on this node's disk: its name says w
     done
 )
 
-load() { # modules, where the system has them
+load() { # loads modules, where the system has them
     if ! command -v module >/dev/null 2>&1; then
         for file in /etc/profile.d/modules.sh /etc/profile.d/lmod.sh /usr/share/lmod/lmod/init/sh /usr/share/modules/init/sh; do
             [ -r "$file" ] && . "$file" && break
@@ -125,14 +125,14 @@ load() { # modules, where the system has them
     for name; do module load "$name"; done
 }
 
-listens() { # whether someone listens on a port; `ours`: whether it is we, for another user could have been quicker
+listens() { # whether something listens on a port; with `ours`, whether it is this user: another one could have been quicker
     hex=$(printf '%04X' "$1") me=$(id -u)
     cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | while read -r _ at _ state _ _ _ uid _; do
         case $at in *:$hex) [ "$state" = 0A ] && { [ "$2" != ours ] || [ "$uid" = "$me" ]; } && echo yes ;; esac
     done | read -r _
 }
 
-choose_port() { # one that nobody has, below those that connections outward use
+choose_port() { # a free port, below those used for outgoing connections
     tries=50
     while [ "$tries" -gt 0 ]; do
         port=$((10000 + $(od -An -N2 -tu2 /dev/urandom) % 22000))
@@ -141,13 +141,13 @@ choose_port() { # one that nobody has, below those that connections outward use
     done
 }
 
-announce() { # where it listens, once it does
+announce() { # records where the program listens, once it does
     trap - TERM
     until listens "$port" ours; do sleep 0.2; done
     printf '%s %s:%s\n' "$connects" "$(said ran/node)" "$port" >connector.part && mv connector.part connector
 }
 
-ends() { # when its time is over, in seconds since the epoch
+ends() { # prints the end of its time, in seconds since the epoch
     over=$((began + duration))
     moved=$(said "$dir/until")
     [ "${moved:-0}" -gt "$over" ] && over=$moved
@@ -160,15 +160,15 @@ nap() {
     kill -s KILL "$!" 2>/dev/null
 }
 
-watch() { # keep its time: warn, stop it at the end; and see to it that a stop by others is a stop
+watch() { # keeps its time: warns, and stops it at the end; also enforces a stop by others
     stopped= warned= others=$!
     trap 'stopped=1' TERM
     trap '[ "$!" = "$others" ] || kill -s KILL "$!" 2>/dev/null; exit 0' USR1 # a nap that has only just begun would miss a TERM
-    [ -n "$job_listens" ] && [ -e "$dir/cancel" ] && stopped=1 # the listener's word may have come before the trap
+    [ -n "$job_listens" ] && [ -e "$dir/cancel" ] && stopped=1 # the listener's signal may have come before the trap
     while :; do
         [ -n "$stopped" ] && { trap '' TERM; date +%s >ran/term; nap "$grace"; signal_all KILL; exit 0; }
         now=$(date +%s) over=$(ends)
-        [ -n "$now" ] && [ -n "$over" ] && [ -z "$stopped" ] || continue # a stop meets what is asked here too
+        [ -n "$now" ] && [ -n "$over" ] && [ -z "$stopped" ] || continue # a stop signal may have killed these commands too
         left=$((over - grace - now))
         [ "$left" -le 0 ] && break
         if [ $((left + grace - warn)) -gt 0 ]; then
@@ -185,7 +185,7 @@ watch() { # keep its time: warn, stop it at the end; and see to it that a stop b
     stop_all "$grace"
 }
 
-listen() { # until someone wants it stopped: then all are told, as other schedulers do; the argument is the watcher
+listen() { # waits for a cancellation, then signals all processes, as other schedulers do; the argument is the watcher
     trap - TERM
     while kill -0 $$ 2>/dev/null; do
         if [ -e "$dir/cancel" ]; then
@@ -207,13 +207,13 @@ run() { # becomes the program; from here on its processes carry the mark
     export LANG TMPDIR SUBLET_NODE_SCRATCH SUBLET_JOB SUBLET_SESSION SUBLET_DATA SUBLET_WARNING SUBLET_UNTIL SUBLET_PART SUBLET_PARTS
     [ "$parts" -gt 1 ] && export "$mark" "SUBLET_CLAIMS=$dir/claims"
     [ -e "$dir/nodes.sh" ] && export "SUBLET_ON_NODES=$dir/nodes.sh"
-    [ -n "$connects" ] && export SUBLET_HOST=0.0.0.0 SUBLET_PORT="$port" # the login host comes from outside; a secret guards it
+    [ -n "$connects" ] && export SUBLET_HOST=0.0.0.0 SUBLET_PORT="$port" # the login host connects from outside; a secret protects it
     environment
     cd "$dir/work" || exit 70
     program
 }
 
-spare() { # the parts that have not begun, when nothing is left for them to do
+spare() { # ends the parts that have not begun, when nothing is left for them to do
     [ -e "$dir/claims/none-left" ] && mkdir "$dir/claims/spared" 2>/dev/null || return 0
     waiting= other=0
     while [ "$other" -lt "$parts" ]; do
@@ -234,7 +234,7 @@ spare() { # the parts that have not begun, when nothing is left for them to do
 for disk in "$local_scratch" "$job_disk" "$TMPDIR" /tmp ''; do
     [ -n "$disk" ] && [ -d "$disk" ] && [ -w "$disk" ] || continue
     sheltered "$disk" || { echo "sublet: $disk is not used: everyone can write there, and it has no sticky bit" >>"$job_log"; continue; }
-    [ "$job_nodes" -gt 1 ] && break # a directory on one node is no good to the others, who would keep theirs
+    [ "$job_nodes" -gt 1 ] && break # other nodes don't see a directory on this one, and theirs would never be removed
     sweep "$disk"
     scratch=$(mktemp -d "$disk/sublet.$$.$(born $$).XXXXXX") && break
 done
@@ -252,7 +252,7 @@ find_program || finish not-started 127 '""' "$missing"
 [ -n "$connects" ] && { choose_port; announce & }
 announcer=${connects:+$!}
 
-[ -n "$job_listens" ] && trap '' TERM # so that the watcher does not die of the listener's word before it can hear it
+[ -n "$job_listens" ] && trap '' TERM # so that the listener's signal doesn't kill the watcher before its trap is set
 watch &
 watcher=$!
 trap 'termed=1' TERM

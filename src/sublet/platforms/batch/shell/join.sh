@@ -1,13 +1,13 @@
-# Puts together what the parts of a session left, when all of them have ended. Argument: the session's directory. It answers with
-# the exit code of the program that does so (`-`: there is none) and that program's last words, which from then on stand in
-# `joined`. It can be done again at any moment: nothing is in place that is not whole.
+# Joins the results of a session's parts when all of them have ended. Argument: the session's directory. It answers with
+# the exit code of the program that joins (`-`: there is none) and that program's last line, which is then kept in
+# `joined`. It can be repeated at any time: files are put in place only when complete.
 
 cd "$1" || exit 1
 [ -r joined ] && exec cat joined
 umask 077
 read -r parts <parts || exit 1
 
-load() { # modules, where the system has them
+load() { # loads modules, where the system has them
     if ! command -v module >/dev/null 2>&1; then
         for file in /etc/profile.d/modules.sh /etc/profile.d/lmod.sh /usr/share/lmod/lmod/init/sh /usr/share/modules/init/sh; do
             [ -r "$file" ] && . "$file" && break

@@ -1,15 +1,15 @@
-# Notes that a file which many share is needed, and says whether it is there: `there` or `missing`. Arguments: the root
-# directory, the file's name in `kept`, the session that needs it (or nothing), the service's own name, and perhaps what people call it.
+# Records that a shared file is needed, and answers whether it exists: `there` or `missing`. Arguments: the root directory,
+# the file's name in `kept`, the session that needs it (or empty), the service's own ID, and optionally its label.
 #
-#   kept/NAME/content   the file, read-only, once it is whole
-#   kept/NAME/NAME      the same file, by a name that no other has
-#   kept/NAME/users/    a file for each session that needs it: one that is neither in sessions/ nor in incoming/ counts no more
+#   kept/NAME/content   the file, read-only, once it is complete
+#   kept/NAME/NAME      the same file, by a unique name
+#   kept/NAME/users/    a file for each session that needs it; those neither in sessions/ nor in incoming/ don't count
 #   kept/NAME/used      when it was last needed
-#   kept/NAME/label     what people call it
+#   kept/NAME/label     its name for people
 root=$1 name=$2 key=$3 owner=$4
 case $name$key in */* | .*) exit 64 ;; esac
 umask 077
-note() { # all of it; 73 if something can't be made
+note() { # does all of it; 73 if something can't be made
     mkdir -p -m 700 "$root/kept" || return 73
     own "$root" "$root/kept" || { code=$?; [ -e "$root/kept" ] && return "$code"; return 73; }
     mkdir -p "$root/kept/$name/users" || return 73
@@ -24,7 +24,7 @@ note() { # all of it; 73 if something can't be made
     : >"$root/kept/$name/used" || return 73
     [ -z "$1" ] || [ -e "$root/kept/$name/label" ] || printf '%s\n' "$1" >"$root/kept/$name/label" || return 73
 }
-for try in 1 2 3 4 5 6 7 8 9; do # whoever cleans up after another session may remove what is empty, also just now
+for try in 1 2 3 4 5 6 7 8 9; do # cleaning up after another session may remove empty directories at any moment
     said=$(note "$5" 2>&1)
     code=$?
     [ "$code" = 73 ] || break

@@ -1,5 +1,5 @@
-# The files that many share, one a line: name, size, when it was last needed, the sessions that need it now, and after a tab what
-# people call it. Arguments: the root directory, and `all` for those too that have not come whole.
+# Lists the shared files, one per line: name, size, when it was last needed, the sessions that need it now, and after a
+# tab its label. Arguments: the root directory, and `all` to include incomplete ones.
 cd "$1/kept" 2>/dev/null || exit 0
 for name in *; do
     size=

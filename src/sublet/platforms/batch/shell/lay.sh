@@ -1,6 +1,7 @@
-# Puts content of the cache where a session that is not submitted yet will see it. Arguments: the root directory, the session's key,
-# then for each: the entry's name in `kept`, its place below the session's directory, and `link` (it is only read, so that it needs
-# no room of its own) or `copy` (it may be changed). What an earlier try put there is put there anew.
+# Puts content of the cache into the directory of a session that isn't submitted yet. Arguments: the root directory, the
+# session's key, then for each: the entry's name in `kept`, its path below the session's directory, and `link` (for
+# reading only, so that it takes no extra space) or `copy` (it may be changed). The result of an earlier try is
+# replaced.
 root=$1 key=$2
 shift 2
 umask 077

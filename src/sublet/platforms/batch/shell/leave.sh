@@ -1,5 +1,6 @@
-# Forgets that a session needs anything, before it was submitted: what is being fetched for it alone stops by itself. Arguments: the
-# root directory and the session's key. Answers with the notes of transfers that nobody needs now, which others have to stop.
+# Forgets the needs of a session that was never submitted: transfers that only it needed stop by themselves. Arguments:
+# the root directory and the session's key. Answers with the notes on external transfers that nobody needs now, which
+# the service must stop.
 case $2 in '' | */* | .*) exit 64 ;; esac
 cd "$1" 2>/dev/null || exit 0
 rm -rf "incoming/$2"

@@ -1,6 +1,6 @@
-# Removes files that many shared and that nobody needs, or has needed for so many seconds, and says their names. Arguments: the
-# root directory, the seconds, then names (none: all). Aside first; one that is needed again meanwhile comes back. Directories
-# that nothing is in any more go too.
+# Removes shared files that no session needs, or has needed for this many seconds, and prints their names. Arguments:
+# the root directory, the seconds, then names (none: all). Each is moved aside first, and comes back if it is needed
+# again meanwhile. Empty directories are removed too.
 root=$1 idle=$2 trash=../trash
 shift 2
 tidy() {

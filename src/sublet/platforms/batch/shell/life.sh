@@ -1,8 +1,8 @@
-# What every job script of ours does with its program: lay out what it wants to see, find it, and stop all its processes. POSIX
-# sh and coreutils (grep too, where there is one). Needs `dir`, the session's directory; `first`, the name of the program; and
-# `mark`, the variable with its value by which each of its processes is known, wherever it went on this node.
+# What every job script does with its program: lay out its files, find it, and stop all its processes. POSIX sh and
+# coreutils (grep too, if installed). Needs `dir`, the session's directory; `first`, the name of the program; and
+# `mark`, the environment variable and value that identify each of its processes on this node.
 
-said() { # the first line of a file, else nothing
+said() { # prints the first line of a file, if any
     line=
     [ -r "$1" ] && IFS= read -r line <"$1"
     printf '%s' "$line"
@@ -10,20 +10,20 @@ said() { # the first line of a file, else nothing
 
 clock() { date -u -d "@$1" +%Y-%m-%dT%H:%M:%SZ; }
 
-local_clock() { date -d "@$1" +'%H:%M:%S %Z on %Y-%m-%d'; } # for those who read what the program prints
+local_clock() { date -d "@$1" +'%H:%M:%S %Z on %Y-%m-%d'; } # for people who read the program's output
 
 marked() {
     grep -lsF "$mark" /proc/[0-9]*/environ | while IFS=/ read -r _ _ pid _; do printf '%s ' "$pid"; done
 }
 
-signal_all() { # every process of the program; false if there is none
+signal_all() { # signals every process of the program; false if there is none
     pids=$(marked)
     [ -n "$pids" ] || return 1
     kill -s "$1" $pids 2>/dev/null
-    return 0 # one that ended meanwhile is no failure
+    return 0 # a process that ended meanwhile is no failure
 }
 
-stop_all() { # first by a word, then, after so many seconds, by force
+stop_all() { # TERM first, then KILL after this many seconds
     signal_all TERM || return 0
     signal_all CONT
     left=$(($1 * 5))
@@ -38,11 +38,11 @@ stop_all() { # first by a word, then, after so many seconds, by force
     done
 }
 
-sheltered() { # whether not everyone can put something else in the place of what is made in a directory
+sheltered() { # whether a directory is safe from everyone replacing what is made in it
     case $(LC_ALL=C ls -ldnL "$1" 2>/dev/null) in '' | ????????w[!tT]*) return 1 ;; esac
 }
 
-shorten() { # a directory, then places for a link to it; sets `short`: the path of a Unix socket has room for 107 characters only
+shorten() { # arguments: a directory, then places for a link to it; sets `short`: a Unix socket's path has room for 107 characters only
     to=$1 short=
     shift
     [ "${#to}" -gt 40 ] || return 0
@@ -55,11 +55,11 @@ shorten() { # a directory, then places for a link to it; sets `short`: the path 
     done
 }
 
-sweep_links() { # what jobs that were killed left: links of ours that lead nowhere
+sweep_links() { # removes the remains of killed jobs: dangling links of ours
     find "$1" -maxdepth 1 -type l -name 'sublet-??????????' -user "$(id -u)" ! -exec test -e {} \; -exec rm -f {} + 2>/dev/null
 }
 
-link() { # a part of the session's directory, as the program wants to see it below its working directory
+link() { # links a part of the session's directory below the working directory
     case $2 in */*) mkdir -p "work/${2%/*}" ;; esac
     [ -e "$1" ] || mkdir -p "$1"
     [ -d "work/$2" ] && [ ! -L "work/$2" ] && rmdir "work/$2"
@@ -67,12 +67,12 @@ link() { # a part of the session's directory, as the program wants to see it bel
     [ "$3" = 1 ] && chmod -R a-w "$1"
 }
 
-point() { # a path of the session's directory to a file that is kept for many
+point() { # links a path in the session's directory to a kept file
     case $1 in */*) mkdir -p "${1%/*}" ;; esac
     [ -L "$1" ] || ln -sn "$2" "$1"
 }
 
-find_program() { # as the system does, without the shell's own words
+find_program() { # looks as the system does, without shell builtins
     case $first in
         */*) (cd "$dir/work" && [ -f "$first" ] && [ -x "$first" ]) ;;
         *)

@@ -1,5 +1,6 @@
-# What the files of some sessions say, one line each, and one for each part of those in parts, as KEY/N. Arguments: the root
-# directory, then keys. Only the shell's own words are used, so a thousand sessions cost no thousand processes.
+# Prints what the files of these sessions say, one line each, and one for each part of sessions in parts, as KEY/N.
+# Arguments: the root directory, then keys. It uses only shell builtins, so that a thousand sessions don't cost a
+# thousand processes.
 
 root=$1
 shift
@@ -8,7 +9,7 @@ said() {
     [ -r "$1" ] && IFS= read -r line <"$1"
     printf '\t%s' "$line"
 }
-records() { # of what has them in this directory, which is the session's or a part's
+records() { # of the session or part that has them in this directory
     flags=c
     [ -d "$1/ran" ] && flags=${flags}r
     [ -e "$1/ran/time" ] && flags=${flags}t

@@ -1,16 +1,16 @@
-# Runs a program on each node of a job, and ends when all have ended; the loss of one ends neither the others nor this. It is in
-# the session's directory, and jobs find it as $SUBLET_ON_NODES. Arguments: the program's words. Each finds SUBLET_NODE_NUMBER (0 is
-# this node), SUBLET_NODE_NAME and SUBLET_FIRST_NODE, beside all that this has in its environment. With `--together` before the words
-# the first that fails ends the others, with all that they started, and its code is that of all (each.sh).
-# Before it stands the scheduler's own piece, which has
+# Runs a program on each node of a job, and ends when all have ended; the loss of one ends neither the others nor this. It
+# is in the session's directory, and jobs find it as $SUBLET_ON_NODES. Arguments: the program and its arguments. Each finds
+# SUBLET_NODE_NUMBER (0 is this node), SUBLET_NODE_NAME and SUBLET_FIRST_NODE, besides the environment of this script. With
+# `--together` as the first argument, the first that fails ends the others with all their processes, and its exit code is
+# that of all (each.sh). The scheduler's own part stands before it, which has
 #
-#   list_nodes     the job's nodes, a line each, this one first
-#   on_node NODE LINE  becomes what runs a line of the shell on another of them
-#   ends_with_us   whether what runs there ends with `on_node` by itself; if it doesn't, it ends when its stdin does
+#   list_nodes     the job's nodes, one per line, this one first
+#   on_node NODE LINE  becomes what runs a line of the shell on another node
+#   ends_with_us   whether a program there ends with `on_node` by itself; otherwise it ends when its stdin does
 
 quoted() { printf " '%s'" "$(printf %s "$1" | sed "s/'/'\\\\''/g")"; }
 
-wait_for() { # the end of a process, whatever signals come meanwhile; its code
+wait_for() { # waits for the end of a process, whatever signals come meanwhile; returns its code
     while :; do
         wait "$1"
         code=$?
@@ -18,13 +18,13 @@ wait_for() { # the end of a process, whatever signals come meanwhile; its code
     done
 }
 
-know() { # by which variable the processes of a node are known (life.sh), and how long they have to end
+know() { # sets the variable that identifies a node's processes (life.sh), and the grace period
     mark=SUBLET_NODE_MARK=$SUBLET_SESSION.$SUBLET_PART.$1.
     grace=$(. "$here/program" && printf '%s' "$grace")
     . "$here/life.sh"
 }
 
-run_there() { # on another node: the environment's file, how to listen, the number, the name, the program
+run_there() { # runs on another node; arguments: the environment's file, how to listen, the number, the name, the program
     . "$1"
     cd "$SUBLET_NODES_AT" || exit 70
     how=$2 SUBLET_NODE_NUMBER=$3 SUBLET_NODE_NAME=$4
@@ -59,7 +59,7 @@ fi
 together=
 [ "$1" = --together ] && together=1 && shift
 
-start_on() { # a number, a node and the program: becomes what runs it there
+start_on() { # arguments: a number, a node and the program; becomes what runs it there
     number=$1 node=$2
     shift 2
     if [ "$number" = 0 ]; then
@@ -70,11 +70,11 @@ start_on() { # a number, a node and the program: becomes what runs it there
     fi
     line=
     for word in sh "$0" --there "$list" "$how" "$number" "$node" "$@"; do line=$line$(quoted "$word"); done
-    [ "$how" = together ] && unset SUBLET_SESSION SUBLET_MARK # who stops the job's processes leaves this to carry their last words
+    [ "$how" = together ] && unset SUBLET_SESSION SUBLET_MARK # so that stopping the job's processes spares this one, which carries their last output
     on_node "$node" "${line# }"
 }
 
-run_on() { # the same, but this shell stays, and says so if it fails
+run_on() { # the same, but this shell stays, and reports a failure
     own= which=$1
     trap end_on TERM
     exec 4<&0
@@ -86,7 +86,7 @@ run_on() { # the same, but this shell stays, and says so if it fails
     exit "$code"
 }
 
-end_on() { # where it listens, the end of its stdin is the word
+end_on() { # where it listens on stdin, the end of stdin is the signal
     trap '' TERM
     if [ "$which" = 0 ]; then
         stop_all "$grace"
@@ -97,14 +97,14 @@ end_on() { # where it listens, the end of its stdin is the word
 
 end_all() { exec 3>&-; kill -s TERM $children 2>/dev/null; }
 
-give_up() { # one has failed; a node that does not answer any more must not keep the others waiting
+give_up() { # one has failed; a node that no longer answers must not keep the others waiting
     end_all
     (sleep $((grace + 5)) && kill -s KILL $children 2>/dev/null) &
 }
 
 umask 077
 made=$(mktemp -d "${TMPDIR:-/tmp}/sublet-nodes.XXXXXX") && mkfifo "$made/open" || exit 73
-exec 3<>"$made/open" 4<"$made/open" # the only end that is written to: when this is gone, those who read come to its end
+exec 3<>"$made/open" 4<"$made/open" # the only writing end: when this process is gone, the readers see the end of file
 rm -f "$made/open"
 list=$(mktemp "$here/nodes.XXXXXX") || exit 73
 trap 'rm -rf "$list" "$made"' EXIT

@@ -1,5 +1,5 @@
-# What the parts of a session have printed, in the order of the parts: of one that still runs, and nothing of those behind it, so
-# that what was read stays where it is. Arguments: the session's directory, the stream, the offset and the limit.
+# Prints the output of a session's parts, in their order: that of a part that still runs comes last, and nothing of the
+# parts behind it, so that offsets stay valid. Arguments: the session's directory, the stream, the offset and the limit.
 
 cd "$1" && read -r parts <parts || exit 1
 stream=$2 offset=$3 limit=$4 part=0

@@ -1,7 +1,7 @@
-# For what makes directories that sessions are run from: `own DIRECTORY…` returns 77, and says why, if others could change one.
-# Whoever owns it, or can write there, can put another job.sh in the place of ours. A group may write that has the user's own
-# name, as on systems which give everybody one. What isn't there is left out, but not all of it. `ls -n` is asked because it is the
-# same everywhere; `stat` has other options on each system.
+# For scripts that make directories from which sessions run: `own DIRECTORY…` returns 77 with a message if others can
+# write to one. Whoever owns it, or can write there, can replace our job.sh. A group may write if it is the user's
+# private group, named like the user. Missing directories are left out, but not if all are missing. `ls -n` is used
+# because it is the same everywhere; `stat` has different options on each system.
 own() {
     me=$(id -u)
     LC_ALL=C ls -ldnL "$@" 2>/dev/null | {
@@ -14,7 +14,7 @@ own() {
             esac
             case $mode in
                 ????????w*) others=1 ;;
-                ?????w*+) others=1 ;; # as many as an access control list says
+                ?????w*+) others=1 ;; # an access control list may name anyone
                 ?????w*) [ "$gid" = "$(id -g)" ] && [ "$(id -gn)" = "$(id -un)" ] || others=1 ;;
             esac
             [ -z "$others" ] || { echo "others can write in $name (chmod go-w $name)" >&2; exit 77; }

@@ -1,7 +1,7 @@
-# Pauses one session or lets it go on, and says which way: `queued`, `running`, both for the parts of an array, or nothing if it is
-# over. Before it stands the scheduler's own piece, with `pause_job`, which does it in the session's directory and says so: what
-# waits is held or released (`$verb` is `hold` or `release`), what runs gets the signal `$signal`. `$key` and `$id` are as in
-# cancel.sh. Arguments: the root directory, the key, `pause` or `resume`.
+# Pauses or resumes one session, and prints how: `queued`, `running`, both for the parts of an array, or nothing if it
+# has ended. The scheduler's own part, with `pause_job`, stands before it; that acts in the session's directory and
+# prints the same: queued jobs are held or released (`$verb` is `hold` or `release`), running ones get the signal
+# `$signal`. `$key` and `$id` are as in cancel.sh. Arguments: the root directory, the key, `pause` or `resume`.
 
 cd "$1/sessions/$2" || exit 1
 key=$2 id=

@@ -1,6 +1,7 @@
-# A directory that sessions share. Arguments: the root directory, the path of the place, and the name of one person's scratch in it,
-# which is made; without one, the directory has to be there. A path may begin with `~/` or with a variable of the account's
-# environment; without any, scratch is below the root. Answers with its full path. Exits with 77 if others could change the scratch.
+# Finds a directory that sessions share. Arguments: the root directory, the path of the place, and the name of one
+# person's scratch in it, which is created; without a name, the directory must exist. The path may begin with `~/` or an
+# environment variable of the account; without a path, scratch is below the root. Answers with the full path. Exits with
+# 77 if others could change the scratch.
 root=$1 path=$2 name=$3
 case $path in
     '$'*)

@@ -1,6 +1,6 @@
-# Writes what it reads into a file of an entry of the cache, from a byte on. Arguments: the root directory, the entry's name in
-# `kept`, the byte, and the file's path in the entry. Writing the same bytes once more does no harm, so a writer that was cut off and
-# has not noticed is none either.
+# Writes stdin into a file of an entry of the cache, from an offset. Arguments: the root directory, the entry's name in
+# `kept`, the offset, and the file's path in the entry. Writing the same bytes twice does no harm, so neither does an
+# interrupted writer that hasn't noticed it yet.
 umask 077
 cd "$1/kept/$2" || exit 73
 : >claim/beat || exit 73

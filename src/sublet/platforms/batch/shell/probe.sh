@@ -1,5 +1,5 @@
-# What there is to work with, as `NAME<tab>VERSION`, or where it is. Arguments: pairs of a tool's name and the module that
-# has it; an empty one is no module.
+# Prints the available tools as `NAME<tab>VERSION`, or with their path. Arguments: pairs of a tool's name and the module
+# that provides it; an empty module means none.
 for file in /etc/profile.d/modules.sh /etc/profile.d/lmod.sh /usr/share/lmod/lmod/init/sh /usr/share/modules/init/sh; do
     command -v module >/dev/null 2>&1 && break
     [ -r "$file" ] && . "$file" >/dev/null 2>&1

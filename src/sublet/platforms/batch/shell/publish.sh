@@ -1,7 +1,7 @@
-# Lets what has come be the content of an entry of the cache, if it is whole. Arguments: the root directory, the entry's name in
-# `kept`, `file` or `folder`, how many files and bytes it must have (or nothing), and of a file its digest: a kind as `sha256`, and
-# its digits. Stdin: of a folder, a line `KIND DIGITS PATH` for each file whose digest is known. Exits with 65, and says why, if it is
-# not whole.
+# Makes what was received the content of an entry of the cache, if it is complete. Arguments: the root directory, the
+# entry's name in `kept`, `file` or `folder`, how many files and bytes it must have (or empty), and for a file its
+# digest: the algorithm, such as `sha256`, and the digits. Stdin: for a folder, a line `KIND DIGITS PATH` for each file
+# whose digest is known. Exits with 65 and a message if it isn't complete.
 umask 077
 cd "$1/kept/$2" || exit 73
 form=$3 files=$4 bytes=$5 kind=$6 digits=$7
@@ -26,7 +26,7 @@ print("%08x" % sum)' ;;
         *) "${kind}sum" ;;
     esac
 }
-compare() { # a file, and what it is called
+compare() { # arguments: a file, and its name in messages
     found=$(digest <"$1") || { echo "$2checksum can't be checked there: there is no program for $kind" >&2; exit 65; }
     [ "${found%% *}" = "$digits" ] || { rm -f "$1"; echo "$2checksum is $kind:${found%% *}, and $kind:$digits was expected" >&2; exit 65; }
 }

@@ -1,7 +1,7 @@
-# Has Apptainer on this host make an image for many to share; nothing else is left of the making. Arguments: the root directory, the
-# image's name in `kept` (as keep.sh made it), the session, Apptainer, the image's location, and of an archive that is kept there the
-# digests by which it can be told. An image of a registry becomes `content`, one of an archive `image.sif` beside it, with
-# `image.names`, as the first session that needs it would make them (container_images.py).
+# Has Apptainer on this host build an image for many sessions; temporary files are removed. Arguments: the root
+# directory, the image's name in `kept` (as keep.sh made it), the session, Apptainer, the image's location, and for a
+# kept archive the digests that identify it. A registry's image becomes `content`, one from an archive becomes
+# `image.sif` beside it, with `image.names`, as the first session that needs it would make them (container_images.py).
 dir=$1/kept/$2 key=$3 tool=$4 location=$5
 shift 5
 made=$dir/pull.$$

@@ -1,5 +1,5 @@
-# The reservations that one service has here: a line each with the key, and how many seconds ago it was made. Arguments: the root
-# directory, the service's own name.
+# Lists one service's reservations, one per line: the key, and how many seconds ago it was made. Arguments: the root
+# directory, the service's own ID.
 cd "$1/reservations" 2>/dev/null || exit 0
 now=$(date +%s)
 for dir in *; do

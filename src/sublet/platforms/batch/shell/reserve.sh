@@ -1,6 +1,6 @@
-# Makes one reservation, once. Before it stands the scheduler's own piece, with `reserve_job`, `read_id` and `is_unsure` (scripts.py).
-# Arguments: the root directory, the key, the service's own name, then words for the scheduler. Stdin: await.sh.
-# Answers `reserved ID`, or `known`. Exit codes are those of submit.sh.
+# Makes one reservation, once. The scheduler's own part, with `reserve_job`, `read_id` and `is_unsure` (scripts.py),
+# stands before it. Arguments: the root directory, the key, the service's own ID, then words for the scheduler. Stdin:
+# await.sh. Answers `reserved ID`, or `known`. Exit codes are those of submit.sh.
 root=$1 key=$2 owner=$3
 shift 3
 dir=$root/reservations/$key
@@ -20,6 +20,6 @@ if [ "$code" = 0 ]; then
 fi
 cat submit.log >&2
 is_unsure && exit 76
-case $code in 124 | 137 | 143) exit 76 ;; esac # it was stopped in the middle
+case $code in 124 | 137 | 143) exit 76 ;; esac # it was interrupted
 cd "$root" && rm -rf "$dir"
 exit 75

@@ -1,6 +1,6 @@
-# Part of a result: a plain file below the working directory, with no link on the way. What was opened is looked at, not what is
-# called so, because a job that runs could put a link in its place meanwhile. Arguments: the session's directory, the path, the
-# offset and the limit.
+# Prints part of a result: a regular file below the working directory, with no link on the way. The opened file is
+# checked, not its path, because a running job could replace that with a link meanwhile. Arguments: the session's
+# directory, the path, the offset and the limit.
 work=$(realpath -e "$1/work") || exit 1
 [ -f "$work/$2" ] || exit 1
 exec 3<"$work/$2"

@@ -1,5 +1,6 @@
-# What is in a session's working directory: of each file size, time and name, of each folder with nothing in it `d 0` and its name,
-# with a zero byte after each; but what was brought and is as it was. Argument: the session's directory.
+# Lists a session's working directory: the size, time and name of each file, and `d 0` and the name of each empty
+# folder, each followed by a zero byte; staged files that haven't changed are left out. Argument: the session's
+# directory.
 cd "$1/work" 2>/dev/null || exit 0
 list() { # as in submit.sh
     find . -path ./.sublet -prune -o -type f -exec stat --printf='%s %Y %n\0' {} + -o -type d -empty ! -path . -printf 'd 0 %p\0'

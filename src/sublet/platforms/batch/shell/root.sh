@@ -1,6 +1,6 @@
-# Finds, and makes, the directory that sessions are kept below. Argument: its path, which may be relative to the home directory
-# or begin with a variable of the person's environment, such as $SCRATCH. Answers with its full path.
-# Exits with 77 if others could change what is there, or if everyone could put something else in its place.
+# Finds or makes the directory below which sessions are kept. Argument: its path, which may be relative to the home
+# directory or begin with an environment variable of the person, such as $SCRATCH. Answers with its full path. Exits
+# with 77 if others could change its content, or if everyone could replace it.
 path=$1
 cd || exit 1
 case $path in
@@ -13,8 +13,8 @@ case $path in
     '~/'*) path=${path#??} ;;
 esac
 umask 077
-tries=3 # it may go with another one's last session just now
-until mkdir -p -m 700 "$path" && cd "$path"; do # whatever the default is there: an access control list can be wider than umask
+tries=3 # another session's cleanup may remove it at any moment
+until mkdir -p -m 700 "$path" && cd "$path"; do # -m 700, as a default access control list can be wider than the umask
     tries=$((tries - 1))
     [ "$tries" -gt 0 ] || exit 1
 done
@@ -23,7 +23,7 @@ own "$path" || exit
 mkdir -p -m 700 "$path/sessions" "$path/incoming" || exit 1
 own "$path/sessions" "$path/incoming" "$path/kept" "$path/trash" "$path/t" || exit
 
-# Above it a group may write, because that is how many centres share a project's disk, and its members are known to each other.
+# Above it a group may write, because many centres share a project's disk that way, and its members know each other.
 at=$path
 set -- /
 while at=${at%/*} && [ -n "$at" ]; do set -- "$@" "$at"; done

@@ -1,5 +1,5 @@
-# Brings an entry of the cache from an rsync server: `address` as rsync takes it, options of rsync, and in `secret` the password, which
-# only the environment of rsync has. What came before is gone on with, and checked.
+# Fetches an entry of the cache from an rsync server: `address` as rsync takes it, options of rsync, and in `secret` the
+# password, which is only in rsync's environment. A partial transfer is resumed, and checked.
 count() { tail -c 200 log | tr '\r' '\n' | sed -n 's/^ *\([0-9][0-9]*\) .*/\1/p' | tail -n 1; }
 
 bring() {
@@ -19,7 +19,7 @@ bring() {
         failures=$((failures + 1))
         case $code in
             10 | 35) [ "$best" -gt 0 ] || fail unreachable "$complaint" ;;
-            12 | 20 | 30) ;; # the connection broke, or nothing came in time
+            12 | 20 | 30) ;; # the connection broke, or timed out
             24) fail changed "some of it vanished while it was brought" ;;
             11) fail failed "$complaint" ;;
             *) fail refused "$complaint" ;;

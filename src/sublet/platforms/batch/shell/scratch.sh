@@ -1,4 +1,4 @@
-# Makes one person's scratch: behind place.sh. It is nobody's link, and nobody else can enter what it lies in.
+# Makes one person's scratch, after place.sh: it must not be a link, and nobody else can enter its parent directory.
 mkdir -p -m 700 "$above" || exit 1
 [ ! -L "$above" ] || { echo "$above is a link" >&2; exit 77; }
 own "$above" || exit

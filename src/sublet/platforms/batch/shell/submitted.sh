@@ -1,3 +1,4 @@
-# For what acts on jobs by their numbers: `submitted_at`, in a session's directory, says when its scheduler took it, in seconds since
-# the epoch. A scheduler that lost its last seconds gives a number again, perhaps to somebody else's job, which is a newer one.
+# For scripts that act on jobs by number: `submitted_at`, in a session's directory, prints when its scheduler accepted
+# it, in seconds since the epoch. A scheduler that lost its last seconds may reuse a number, perhaps for somebody else's
+# job, which is newer.
 submitted_at() { stat -c %Y id; }

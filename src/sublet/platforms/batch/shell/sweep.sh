@@ -1,5 +1,5 @@
-# The keys of all sessions that one service left here, one a line. Arguments: the root directory, the service's own name, and
-# for how many seconds they must have been here. What was being removed when something cut it off is removed now.
+# Lists the keys of all sessions that one service left here. Arguments: the root directory, the service's own ID, and
+# for how many seconds they must have been here. Interrupted removals are completed.
 owner=$2 least=$3
 cd "$1" 2>/dev/null || exit 0
 now=$(date +%s)

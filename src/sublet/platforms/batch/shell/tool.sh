@@ -1,11 +1,12 @@
-# Brings an entry of the cache by a program that this host has, whether or not anyone still listens: stands behind rsync.sh, git.sh,
-# curl.sh or curl_folder.sh, whose `bring` does it, and whose `count` says how many bytes have come. Arguments: the entry's directory, and the name of a
-# plan in it, which may hold what opens the source, and goes as soon as it is open: lines of a name and a value. It claims the entry as
-# claim.sh does, tells how far it is and that it goes on, stops when no session needs the entry any more, and leaves `came` when all is
-# in `part`, or `failed` with a kind and a reason, as far/fetcher.py does.
+# Fetches an entry of the cache with a program of this host, even if the connection is lost. It stands after rsync.sh,
+# git.sh, curl.sh or curl_folder.sh, whose `bring` fetches, and whose `count` prints how many bytes have arrived.
+# Arguments: the entry's directory, and the name of a plan in it, lines of a name and a value, which may contain
+# credentials and is removed as soon as it is open. It claims the entry as claim.sh does, reports progress and
+# heartbeats, stops when no session needs the entry any more, and leaves `came` when all is in `part`, or `failed` with
+# a kind and a reason, as far/fetcher.py does.
 umask 077
 cd "$1" && exec 3<"$2" || exit 73
-rm -f "$2" "$0" # whoever stops all of this leaves no file of it behind
+rm -f "$2" "$0" # so that killing this leaves no file behind
 shift 2
 total=0 largest=0 rate=0 form=folder address= secret= commit= folder= resolve= public= version= stopped=
 while IFS= read -r line <&3; do
@@ -23,7 +24,7 @@ while IFS= read -r line <&3; do
         public) public=$value ;;
         version) version=$value ;;
         option) set -- "$@" "$value" ;;
-        rest) break ;; # what follows is read by `bring`, as it is too much for words
+        rest) break ;; # the rest is read by `bring`, as it is too long for arguments
     esac
 done
 
@@ -42,7 +43,7 @@ is_needed() {
     return 1
 }
 
-watch() { # one that nobody needs is stopped, and so is one that brings more than it may
+watch() { # stops a transfer that nobody needs, or that exceeds the limit
     while sleep 2; do
         done=$(count 2>/dev/null)
         is_needed || kill -TERM 0
@@ -56,7 +57,7 @@ tidy() { rm -rf claim progress complaint work; }
 
 drop() { rm -rf part part.file*; }
 
-fail() { # a kind, and why
+fail() { # arguments: a kind, and why
     kind=$1
     case $2 in *"No space left"* | *"quota exceeded"*) kind=full ;; esac
     case $kind in full | wrong | changed) drop ;; esac
@@ -72,7 +73,7 @@ end() {
 }
 
 be_the_one || exit 0
-[ ! -e content ] || { rm -rf claim; exit 0; } # it is there, or came just now
+[ ! -e content ] || { rm -rf claim; exit 0; } # it exists, or was completed just now
 : >claim/beat
 rm -rf failed came complaint work
 trap 'stopped=yes' TERM

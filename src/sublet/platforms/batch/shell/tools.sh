@@ -1,6 +1,7 @@
-# The tools that are there, as `NAME PATH`. Arguments: how many directories to look in first, these, how many modules, the modules
-# to load first, then the tools' names, one that a module has as `NAME=MODULE`. One that is nowhere here, but in its module on
-# compute nodes, is told as `NAME module:MODULE`. A Python that is too old for what Sublet sends along is not a Python.
+# Lists the available tools, as `NAME PATH`. Arguments: how many directories to search first, these, how many modules,
+# the modules to load first, then the tools' names, as `NAME=MODULE` if a module provides it. A tool that is not here,
+# but may be in its module on compute nodes, is listed as `NAME module:MODULE`. A Python that is too old for Sublet's
+# own programs is not listed.
 places=
 count=$1
 shift

@@ -1,7 +1,7 @@
-# Unpacks an image file that is kept here beside it, as `unpacked`, for all sessions whose tool runs a directory (image_unpacker.py tells
-# what is in it). Arguments: the root directory, the file's name in `kept`, where unsquashfs is (or nothing), and perhaps the path of the
-# file, if it lies elsewhere: then a word stands for it in `kept`. Stdin: the program that unpacks. Exits with 65 if it is no such image;
-# with 69 without a Python.
+# Unpacks a kept image file beside it, as `unpacked`, for all sessions whose tool runs a directory (its layout is
+# described in image_unpacker.py). Arguments: the root directory, the file's name in `kept`, the path of unsquashfs (or
+# empty), and optionally the path of the file, if it is elsewhere: then a placeholder stands for it in `kept`. Stdin:
+# the program that unpacks. Exits with 65 if it isn't such an image; with 69 if there is no Python.
 dir=$1/kept/$2
 trap '' HUP PIPE
 umask 077

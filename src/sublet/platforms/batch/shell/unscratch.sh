@@ -1,4 +1,4 @@
-# Removes one person's scratch, and what an earlier removal left half done: behind place.sh.
+# Removes one person's scratch, after place.sh, and completes an earlier removal that was interrupted.
 cd "$above" 2>/dev/null || exit 0
 own "$above" || exit
 [ -L "$name" ] && { rm -f "$name"; exit; }
