@@ -314,6 +314,65 @@ def test_what_is_no_such_address_is_a_reason(mover: Mover, location: str) -> Non
     assert mover.check(Data("cube", "simple-data-resource", location))
 
 
+async def _refuse_what_can_not_be_sent(mover: SystemFilesMover, home: Path) -> None:
+    """Nothing that looks complete, and no part, stays of a file that could not be sent."""
+    with pytest.raises(DataNotSent, match="a folder has that name; write a / at the end of the address"):
+        await mover.push(content("x.txt", b"x"), f"ssh://far{home}/by-login/a", quiet)
+    with pytest.raises(DataNotSent, match="Not a directory"):
+        await mover.push(content("x.txt", b"x"), f"ssh://far{home}/cube.fits/below/", quiet)
+    with pytest.raises(DataNotSent, match="it has 9 bytes, and 1 arrived"):
+        await mover.push(replace(content("short.txt", b"x"), size=9), f"ssh://far{home}/by-login/", quiet)
+    await mover.push(content("empty.txt", b""), f"ssh://far{home}/by-login/a/", quiet)
+    assert {file.name: file.read_bytes() for file in (home / "by-login/a").iterdir()} == {
+        "b.txt": b"b",
+        "empty.txt": b"",
+    }
+    assert os.listdir(home / "by-login") == ["a"]
+    (home / "by-login/a/empty.txt").unlink()
+
+
+@contextlib.asynccontextmanager
+async def sign_in(server: Sshd, run: Path) -> AsyncIterator[SystemFilesMover]:
+    """Files of the system `far`, which somebody has signed in to."""
+    ssh = server.options | {"BatchMode": "yes"}
+    platforms, _ = load_platforms({"far": {"kind": "slurm", "host": "127.0.0.1", "port": server.port, "ssh": ssh}})
+    far = platforms["far"]
+    assert isinstance(far, RemotePlatform)
+    far.way(run)
+    assert far.login
+    await far.login.open(nobody)
+    try:
+        yield SystemFilesMover(KnownPlatforms(None, datetime.now, timedelta(1), platforms), is_allowed=True)  # type: ignore[arg-type]
+    finally:
+        await far.login.close()
+
+
+@pytest.mark.parametrize("scheme", [*BOTH, "ssh"])
+async def test_a_result_that_is_sent_over_ssh_is_never_copied_to_the_disk_here(
+    server: Sshd, scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = tmp_path / "tmp"
+    parts.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(parts))
+    largest = 0
+
+    def look(*_: object) -> None:
+        nonlocal largest
+        sizes = [file.stat().st_size for file in parts.rglob("*") if file.is_file()]
+        largest = max([largest, *sizes])
+
+    async with contextlib.AsyncExitStack() as stack:
+        if scheme == "ssh":
+            mover: Pushes = await stack.enter_async_context(sign_in(server, tmp_path / "run"))
+            begin = f"ssh://far{server.home}"
+        else:
+            mover, begin = mover_for(scheme, allow(server)), f"{scheme}://127.0.0.1:{server.port}{server.home}"
+        sent = await mover.push(content("large.bin", LARGE), f"{begin}/streamed-{scheme}/", look)
+    assert sent == f"{begin}/streamed-{scheme}/large.bin"
+    assert (server.home / f"streamed-{scheme}/large.bin").read_bytes() == LARGE
+    assert largest < len(LARGE) / 10
+
+
 async def test_files_of_a_system_come_and_go_over_the_login_that_is_open(server: Sshd, tmp_path: Path) -> None:
     ssh = server.options | {"BatchMode": "yes"}
     platforms, _ = load_platforms({"far": {"kind": "slurm", "host": "127.0.0.1", "port": server.port, "ssh": ssh}})
@@ -337,6 +396,7 @@ async def test_files_of_a_system_come_and_go_over_the_login_that_is_open(server:
         assert list_below(tmp_path / "all") >= {"deep/a 'b'*.txt", "run.sh"}
         await mover.push(content("a/b.txt", b"b"), f"ssh://far{server.home}/by-login/", quiet)
         assert (server.home / "by-login/a/b.txt").read_bytes() == b"b"
+        await _refuse_what_can_not_be_sent(mover, server.home)
         folder = replace(file, location=f"ssh://far{server.home}/by-login/", checksum="")
         there = await mover.links(folder)
         assert [(link.path, link.size) for link in there.links] == [("a/b.txt", 1)]

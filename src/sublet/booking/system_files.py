@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import io
 import tarfile
-import tempfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from sublet.movers.arrival import (
     check_place,
     guess,
     missing,
+    refuse_folder,
     require_sound,
     safe_name,
     unsent,
@@ -38,9 +38,10 @@ from sublet.movers.port import (
     Progress,
     SourceChanged,
 )
-from sublet.movers.sending import spool
+from sublet.movers.sending import count_out
 from sublet.movers.trees import safe_path
 from sublet.reach.port import Command, Reach, as_is, read_printed
+from sublet.reach.pouring import pour
 
 SCHEME = "ssh"
 EXAMPLE = "ssh://SYSTEM/home/marie/survey/"
@@ -52,6 +53,20 @@ _FACTS = """if [ -d "$1" ]; then echo folder; elif [ -f "$1" ]; then wc -c <"$1"
 
 _FILE = """find -L "$1" -printf '%s %T@ %m'"""
 _FILES = """find -L "$1" -type f -printf '%s %T@ %m %P\\0'"""
+IS_FOLDER = 21  # the exit code if a folder has the file's name
+_PART = f"""case $1 in /*) file=$1 ;; *) file=./$1 ;; esac
+part=$file.part
+if [ -d "$file" ]; then exit {IS_FOLDER}; fi
+if [ "$2" = 0 ]; then mkdir -p -- "${{file%/*}}/" && : >>"$part" || exit 1; fi"""
+_WRITE = f"""{_PART}
+if [ "$2" = 0 ]; then : >"$part"; fi
+cat >>"$part" || {{ rm -f -- "$part"; exit 1; }}"""
+_NAME = f"""{_PART}
+size=$(wc -c <"$part") || exit 1
+if [ "$size" -eq "$2" ]; then exec mv -f -- "$part" "$file"; fi
+rm -f -- "$part"
+echo "it has $2 bytes, and $size arrived" >&2
+exit 1"""
 _TOGETHER = """exec tar -c -f - -h --hard-dereference --format=pax -C "$1" --null --no-recursion -T -"""
 
 
@@ -196,16 +211,21 @@ class SystemFilesMover:
         return read_archive(outcome.stdout, links)
 
     async def push(self, content: Content, location: str, progress: Progress) -> str:
-        """Send a file, which gets its name when it is whole; it lies here until it is there."""
+        """Stream a file to the system, where it gets its name when it is complete."""
         sent = join(location, content.path) if location.endswith("/") else location
         reach, path = self._find(location)
-        with tempfile.TemporaryDirectory(prefix="sublet-send-") as name:
-            file = Path(name, "file")
-            await spool(content, file)
-            try:
-                await reach.send(file, join(path, content.path) if location.endswith("/") else path, progress)
-            except PlatformRefused as error:
-                raise unsent(content.path, sent, error.clause) from error
+        path = join(path, content.path) if location.endswith("/") else path
+
+        def to_write(offset: int) -> tuple[str, ...]:
+            return ("sh", "-c", _WRITE, "sh", path, str(offset))
+
+        outcome = await pour(reach, to_write, 0, count_out(content, progress))
+        if not outcome.code:
+            outcome = await reach.run(Command(("sh", "-c", _NAME, "sh", path, str(content.size)), as_is))
+        if outcome.code == IS_FOLDER:
+            raise refuse_folder(content.path, location, sent)
+        if outcome.code:
+            raise unsent(content.path, sent, outcome.complaint)
         return sent
 
     async def _look(self, reach: Reach, path: str) -> str:

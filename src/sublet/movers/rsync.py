@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from posixpath import join
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
@@ -25,6 +25,7 @@ from sublet.movers.arrival import check_arrived, guess, missing, refuse_folder, 
 from sublet.movers.port import SIMPLE, Content, NoLinks, Policy, Progress, ServerFiles
 from sublet.movers.rsync_listing import LIST, LISTED, TOO_MANY, RsyncListing, list_links
 from sublet.movers.sending import spool
+from sublet.movers.sftp import SftpMover
 from sublet.movers.ssh_access import (
     SshDenied,
     check_ssh_address,
@@ -34,6 +35,7 @@ from sublet.movers.ssh_access import (
     split_ssh_address,
 )
 from sublet.movers.trees import MOST_FILES, safe_path
+from sublet.reach.sftp_packets import SftpLost
 
 EXAMPLE = "rsync+ssh://marie@data.example.org/home/marie/survey/"
 OVER_SSH = "rsync+ssh"
@@ -155,7 +157,17 @@ class RsyncMover:
         return ToolPlan("rsync", files.links[0].host, facts, named, files)
 
     async def push(self, content: Content, location: str, progress: Progress) -> str:
-        """Send a file, first spooled to this disk; rsync renames it when it is complete."""
+        """Send a file, which gets its name when it is complete: over SSH as a stream, if the host has SFTP."""
+        parts = urlsplit(location)
+        if parts.scheme.lower() == OVER_SSH:
+            with contextlib.suppress(SftpLost):  # if rsync can't reach the host either, its message says why
+                by_sftp = urlunsplit(parts._replace(scheme="sftp"))
+                sent = await SftpMover(self.policy).stream(content, by_sftp, progress)
+                return f"{OVER_SSH}{sent.removeprefix('sftp')}"
+        return await self._push_copy(content, location, progress)
+
+    async def _push_copy(self, content: Content, location: str, progress: Progress) -> str:
+        """Send a file by rsync, which reads nothing but files: copy it to this machine's disk first."""
         sent = join(location, content.path) if location.endswith("/") else location
         folder = content.path if location.endswith("/") else ""
         with tempfile.TemporaryDirectory(prefix="sublet-rsync-") as name:

@@ -109,6 +109,16 @@ def describe_refusal(response: httpx2.Response) -> str:
     return f"{answer}: {text}" if text else answer
 
 
+async def count_out(content: Content, progress: Progress) -> AsyncIterator[bytes]:
+    """Read a file from its beginning, and report the progress of sending it."""
+    sent = 0
+    async with closing(content.read(0)) as pieces:
+        async for piece in pieces:
+            sent += len(piece)
+            yield piece
+            progress(sent, content.size)
+
+
 async def spool(content: Content, file: Path) -> None:
     """Write content to a local file, for programs that can only send files."""
     await asyncio.to_thread(file.parent.mkdir, parents=True, exist_ok=True)

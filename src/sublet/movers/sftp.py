@@ -19,6 +19,7 @@ from sublet.kernel.streams import closing
 from sublet.movers.arrival import check_arrived, guess, missing, refuse_folder, require_sound, safe_name, unsent
 from sublet.movers.http import PartFile
 from sublet.movers.port import SIMPLE, Content, Interrupted, Policy, Progress, ServerFiles
+from sublet.movers.sending import count_out
 from sublet.movers.sftp_reading import SharedConnections, find_version, read_file
 from sublet.movers.ssh_access import (
     SshDenied,
@@ -175,7 +176,16 @@ class SftpMover:
         return ServerFiles(True, {file.below: (file.entry.size, str(file.entry.changed)) for file in files})
 
     async def push(self, content: Content, location: str, progress: Progress) -> str:
-        """Write a file under a temporary name, and rename it when it is complete; missing folders are made."""
+        """Write a file under another name and rename it when it is complete; create its folders."""
+        try:
+            return await self.stream(content, location, progress)
+        except SftpLost as lost:
+            sent = join(location, content.path) if location.endswith("/") else location
+            why = await explain_refusal(split_ssh_address(location), str(lost))
+            raise unsent(content.path, sent, why) from lost
+
+    async def stream(self, content: Content, location: str, progress: Progress) -> str:
+        """Send a file like `push`, but raise SftpLost if the connection broke or the host has no SFTP."""
         sent = join(location, content.path) if location.endswith("/") else location
         try:
             async with self._open(location) as (client, place):
@@ -183,16 +193,13 @@ class SftpMover:
                 if await _is_folder(client, path):
                     raise refuse_folder(content.path, location, sent)
                 await _make_folders(client, dirname(path))
-                await client.write(path + PART, _count_out(content, progress))
+                await client.write(path + PART, count_out(content, progress))
                 size = (await client.find(path + PART)).size
                 if size != content.size:
                     raise unsent(content.path, sent, f"it has {content.size} bytes, and {size} arrived")
                 await client.rename(path + PART, path)
         except (SftpRefused, SshDenied) as error:
             raise unsent(content.path, sent, str(error)) from error
-        except SftpLost as lost:
-            why = await explain_refusal(split_ssh_address(location), str(lost))
-            raise unsent(content.path, sent, why) from lost
         return sent
 
 
@@ -324,12 +331,3 @@ async def _make_folders(client: SftpClient, folder: str) -> None:
         await _make_folders(client, dirname(folder))
         with contextlib.suppress(SftpRefused):  # another transfer may have made it just now
             await client.make_folder(folder)
-
-
-async def _count_out(content: Content, progress: Progress) -> AsyncIterator[bytes]:
-    sent = 0
-    async with closing(content.read(0)) as pieces:
-        async for piece in pieces:
-            sent += len(piece)
-            yield piece
-            progress(sent, content.size)
