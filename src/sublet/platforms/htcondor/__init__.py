@@ -1,1 +1,1 @@
-"""HTCondor, by its own command line: a pool, or an annex."""
+"""HTCondor, through its command line: a pool, or an annex."""

@@ -1,4 +1,4 @@
-"""HTCondor jobs by its own command line: which commands, and how their answers are read."""
+"""HTCondor's commands for jobs, and the readers of their output."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from sublet.platforms.htcondor.configuration import quote_string
 from sublet.platforms.htcondor.tools import Ad, Tools, limit_attributes, read_ads, reading
 from sublet.reach.port import Command, Outcome
 
-# What JobStatus says.
+# The values of JobStatus.
 IDLE, RUNNING, REMOVED, COMPLETED, HELD, SENDING, SUSPENDED = range(1, 8)
-_AT_ONCE = 200  # ids in one command
+_AT_ONCE = 200  # ids per command
 _NONE = re.compile(r"couldn't find/\w+ all jobs|failed to set attribute .* by constraint", re.IGNORECASE)
 _TERSE = re.compile(r"^(\d+)\.(\d+)(?:\s*-\s*(\d+)\.(\d+))?$", re.MULTILINE)
 
@@ -29,31 +29,34 @@ def to_submit(
 def to_queue(
     tools: Tools, constraint: str = "true", attributes: Iterable[str] = (), everybody: bool = False
 ) -> Command[list[Ad]]:
-    """The jobs in the queue that meet a constraint: one's own, or everybody's."""
+    """List the jobs in the queue that meet a constraint: the user's own, or everybody's."""
     words = ["condor_q", "-json", "-constraint", constraint, *(["-allusers"] if everybody else [])]
     return tools.command([*words, *limit_attributes(attributes)], read_ads)
 
 
 def to_factories(tools: Tools, constraint: str, attributes: Iterable[str] = ()) -> Command[list[Ad]]:
-    """The clusters that meet a constraint and have jobs yet to be made."""
+    """List the clusters that meet a constraint and still have jobs to materialize."""
     return tools.command(
         ("condor_q", "-factory", "-json", "-constraint", constraint, *limit_attributes(attributes)), read_ads
     )
 
 
 def to_history(tools: Tools, constraint: str, attributes: Iterable[str] = (), most: int = 10_000) -> Command[list[Ad]]:
-    """The jobs that left the queue and meet a constraint, the last first."""
+    """List the jobs that left the queue and meet a constraint, the latest first."""
     words = ("condor_history", "-json", "-constraint", constraint, "-limit", str(most), *limit_attributes(attributes))
     return tools.command(words, read_ads)
 
 
 def to_edit(tools: Tools, constraint: str, changes: Mapping[str, str]) -> Command[int]:
-    """Set attributes of jobs, each to a ClassAd expression; of how many jobs, 0 if none meets the constraint."""
+    """Set attributes of jobs, each to a ClassAd expression.
+
+    The answer is how many jobs, 0 if none meets the constraint.
+    """
     return _edit(tools, ("-constraint", constraint), changes)
 
 
 def to_edit_cluster(tools: Tools, cluster: str, changes: Mapping[str, str]) -> Command[int]:
-    """Set attributes of a cluster: of its jobs, and of those that it has yet to make."""
+    """Set attributes of a cluster: of its jobs, and of those that are still to be materialized."""
     return _edit(tools, (cluster,), changes)
 
 
@@ -64,38 +67,38 @@ def _edit(tools: Tools, which: Sequence[str], changes: Mapping[str, str]) -> Com
 
 
 def to_remove(tools: Tools, constraint: str, reason: str = "") -> Command[bool]:
-    """Remove jobs; whether there were any."""
+    """Remove jobs; the answer is whether there were any."""
     return _act(tools, "condor_rm", constraint, reason)
 
 
 def to_hold(tools: Tools, constraint: str, reason: str = "") -> Command[bool]:
-    """Hold jobs; whether there were any."""
+    """Hold jobs; the answer is whether there were any."""
     return _act(tools, "condor_hold", constraint, reason)
 
 
 def to_release(tools: Tools, constraint: str, reason: str = "") -> Command[bool]:
-    """Let held jobs go on; whether there were any."""
+    """Release held jobs; the answer is whether there were any."""
     return _act(tools, "condor_release", constraint, reason)
 
 
 def to_suspend(tools: Tools, constraint: str) -> Command[bool]:
-    """Stop the processes of running jobs where they are; whether there were any."""
+    """Stop the processes of running jobs; the answer is whether there were any."""
     return _act(tools, "condor_suspend", constraint, "")
 
 
 def to_continue(tools: Tools, constraint: str) -> Command[bool]:
-    """Let suspended jobs go on; whether there were any."""
+    """Continue suspended jobs; the answer is whether there were any."""
     return _act(tools, "condor_continue", constraint, "")
 
 
 def to_forget(tools: Tools, constraint: str) -> Command[bool]:
-    """Let removed jobs that are kept in the queue leave it; whether there were any."""
+    """Make removed jobs that are kept in the queue leave it; the answer is whether there were any."""
     words = tools.words("condor_rm", "-forcex", "-constraint", constraint)
     return Command(words, lambda outcome: not _none(outcome) and reading(lambda _: True)(outcome))
 
 
 def _act(tools: Tools, program: str, constraint: str, reason: str) -> Command[bool]:
-    text = quote_string(reason)[1:-1]  # HTCondor puts it between quotes as it is
+    text = quote_string(reason)[1:-1]  # HTCondor adds the quotes itself
     words = tools.words(program, *(("-reason", text) if reason else ()), "-constraint", constraint)
     return Command(words, lambda outcome: not _none(outcome) and reading(lambda _: True)(outcome))
 
@@ -106,7 +109,7 @@ def _none(outcome: Outcome) -> bool:
 
 
 def ids(jobs: Sequence[str]) -> list[str]:
-    """Constraints that name jobs such as `12` (a cluster) and `12.0`, as many as are needed for a command line."""
+    """Return constraints that name jobs such as `12` (a cluster) and `12.0`, each short enough for a command line."""
     clauses = []
     for job in jobs:
         cluster, _, number = job.partition(".")
@@ -117,7 +120,7 @@ def ids(jobs: Sequence[str]) -> list[str]:
 
 
 def read_submitted(text: str) -> list[tuple[int, int, int]]:
-    """What was submitted: cluster, its first job, its last."""
+    """Read what was submitted: cluster, its first job, its last."""
     clusters = []
     for cluster, first, _, last in _TERSE.findall(text):
         clusters.append((int(cluster), int(first), int(last or first)))
@@ -127,6 +130,6 @@ def read_submitted(text: str) -> list[tuple[int, int, int]]:
 
 
 def read_edited(text: str) -> int:
-    """In how many jobs condor_qedit set something."""
+    """Read for how many jobs condor_qedit set something."""
     numbers = [int(number) for number in re.findall(r"for (\d+) matching jobs?", text)]
     return max(numbers, default=0)

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 
 from sublet.kernel.errors import NotConfigurable
 
-# What every HTCondor that Sublet configures has: IDTOKENs only, everything encrypted, nothing outside its directory.
+# What every HTCondor that Sublet configures has: only IDTOKENs, everything encrypted, nothing outside its directory.
 STRICT = {
-    "ENABLE_KERNEL_TUNING": "False",  # daemons of root would change settings of the whole machine
+    "ENABLE_KERNEL_TUNING": "False",  # daemons that run as root would change settings of the whole machine
     "SEC_DEFAULT_AUTHENTICATION": "REQUIRED",
     "SEC_READ_AUTHENTICATION": "REQUIRED",
     "SEC_CLIENT_AUTHENTICATION": "REQUIRED",
@@ -18,8 +18,9 @@ STRICT = {
     "SEC_DEFAULT_INTEGRITY": "REQUIRED",
     "NO_DNS": "True",
 }
-# What fetches the inputs that jobs name by URL: whenever a job starts, HTCondor asks each of them what it can do. Those
-# for Box, Google Drive and OneDrive are left out: they need credentials that no pilot has, and a Python each to say so.
+# The plug-ins that fetch inputs which jobs name by URL: whenever a job starts, HTCondor asks each of them what it can
+# do. Those for Box, Google Drive and OneDrive are left out: they need credentials that no pilot has, and each starts a
+# Python.
 PLUGINS = "$(LIBEXEC)/curl_plugin, $(LIBEXEC)/data_plugin, $(STASH_PLUGIN)"
 PLACES = {
     "LOG": "log",
@@ -36,7 +37,7 @@ PLACES = {
 
 
 def write_lines(values: Mapping[str, str], macros: Iterable[str] = ()) -> str:
-    """Lines of configuration: `macros` are HTCondor's own (`SECURITY:strong`), and come first."""
+    """Write lines of configuration; `macros` are HTCondor's own (`SECURITY:strong`), and come first."""
     lines = [f"use {macro}" for macro in macros]
     for name, value in values.items():
         if any(character in value for character in "\n\r\0"):
@@ -46,22 +47,22 @@ def write_lines(values: Mapping[str, str], macros: Iterable[str] = ()) -> str:
 
 
 def literal(value: str) -> str:
-    """A value in which HTCondor sees no macro of its own."""
+    """Escape a value so that HTCondor expands no macro in it."""
     return value.replace("$", "$(DOLLAR)")
 
 
 def quote_string(value: str) -> str:
-    """A value as a ClassAd string."""
+    """Quote a value as a ClassAd string."""
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def attribute(value: str) -> str:
-    """A value as a ClassAd string in a configuration, for an attribute that a daemon advertises."""
+    """Quote a value as a ClassAd string in a configuration, for an attribute that a daemon advertises."""
     return literal(quote_string(value))
 
 
 def places(directory: str) -> dict[str, str]:
-    """Where an HTCondor keeps all that is its own: below one directory."""
+    """Return the settings that keep all of an HTCondor's own files below one directory."""
     inside = {name: f"$(LOCAL_DIR)/{place}" for name, place in PLACES.items()}
     return {
         "LOCAL_DIR": literal(directory),
@@ -69,5 +70,5 @@ def places(directory: str) -> dict[str, str]:
         "REQUIRE_LOCAL_CONFIG_FILE": "False",
         **inside,
         "SEC_TOKEN_POOL_SIGNING_KEY_FILE": "$(LOCAL_DIR)/passwords.d/POOL",
-        "SEC_KNOWN_HOSTS": "$(LOCAL_DIR)/known_hosts",  # else it appears in the home directory
+        "SEC_KNOWN_HOSTS": "$(LOCAL_DIR)/known_hosts",  # otherwise it is put in the home directory
     }

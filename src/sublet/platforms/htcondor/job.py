@@ -1,4 +1,4 @@
-"""What is written for one session: HTCondor's description of its jobs, and the program that `job.sh` reads."""
+"""The files of one session: HTCondor's description of its jobs, and the program that `job.sh` reads."""
 
 from __future__ import annotations
 
@@ -29,46 +29,49 @@ from sublet.platforms.htcondor.configuration import literal, quote_string
 from sublet.platforms.told import tell_amounts
 
 KIB, MIB = 1 << 10, 1 << 20
-LITTLE = 64 * MIB  # of a node's disk, beside what is brought: more may be used if it is there
-ONCE = "((MY.NumShadowStarts ?: 0) < MY.SubletTries)"  # given to a node again only when the service says so
-SETTLED = 10  # seconds that a stopped job has, beyond its grace, to be brought back
-PERSON = "SubletPerson"  # in a job: whose session it is
-SHARED = "shared"  # below a session's directory: files that a system may keep for many, by their content
+LITTLE = 64 * MIB  # of a node's disk, besides the data sent: a job may use more if it is free
+ONCE = "((MY.NumShadowStarts ?: 0) < MY.SubletTries)"  # a job goes to another node only when the service allows it
+SETTLED = 10  # seconds for a stopped job's files to be sent back, beyond its grace period
+PERSON = "SubletPerson"  # a job's attribute: the person whose session it is
+SHARED = "shared"  # below a session's directory: files that a system may keep by their content
 
 
 @dataclass(frozen=True, slots=True)
 class JobPlace:
-    """Where a session's jobs may run, and how they are held there."""
+    """Where a session's jobs may run, and under which limits."""
 
     directory: str  # the session's, at the access point
-    annex: str = ""  # its id; empty: any slot of the pool
+    annex: str = ""  # its ID; empty: any slot of the pool
     supplier: str = ""  # whose slots they are
     grace: timedelta = timedelta(seconds=5)
-    lease: timedelta | None = None  # how long they outlive a lost connection to their node; None: as configured
-    guest: str = ""  # for whom they run, when that is not the annex's owner
-    size: int = 0  # bytes that travel to the node
-    node: str = ""  # the one node that is booked for them; empty: any
-    image: str = ""  # the address of an image that their systems have in caches; empty: they bring what they need
+    lease: timedelta | None = None  # how long a job outlives a lost connection to its node; None: HTCondor's default
+    guest: str = ""  # the person, if that isn't the annex's owner
+    size: int = 0  # bytes that are sent to the node
+    node: str = ""  # the node that is booked for them; empty: any
+    image: str = ""  # the address of an image that their systems have cached; empty: none
 
 
 @cache
 def script(name: str) -> str:
-    """A script of ours, for the node or the access point."""
+    """Read one of this package's scripts, for the node or the access point."""
     return files("sublet.platforms.htcondor").joinpath("shell", f"{name}.sh").read_text()
 
 
 def placeholder(key: str) -> str:
-    """What a session's directory is called until the node has given it one."""
+    """Return the path that stands for a session's directory until the node has assigned one."""
     return f"/sublet/session/{key}"
 
 
 def seconds_of(time: timedelta) -> int:
-    """A job's own time in whole seconds."""
+    """Return a job's own time in whole seconds, at least one."""
     return max(1, round(time.total_seconds()))
 
 
 def program(job: Job, key: str, time: timedelta, grace: timedelta) -> str:
-    """What `job.sh` reads: assignments and functions of the shell. Raises ValueError for what no shell can hold."""
+    """Write the shell assignments and functions that `job.sh` reads.
+
+    Raise ValueError for values that no shell can hold.
+    """
     seconds, first, here = seconds_of(time), job.program.argv[0], placeholder(key)
     values: dict[str, object] = {
         "session": key,
@@ -105,18 +108,21 @@ def program(job: Job, key: str, time: timedelta, grace: timedelta) -> str:
 
 
 def _place(value: str, here: str) -> str:
-    """A value as one word, in which the session's directory is the one that the node gave it."""
+    """Quote a value as one word, with the session's directory replaced by the one on the node."""
     return '"$dir"'.join(word(piece) if piece else "" for piece in value.split(here)) or "''"
 
 
 def _on(node: str) -> str:
-    """That a slot, whatever its number, is of this node."""
+    """Return the constraint that a slot, whatever its number, is on this node."""
     tail = f"@{node}"
     return f"(substr(TARGET.Name, -{len(tail.encode())}) =?= {quote_string(tail)})"
 
 
 def description(job: Job, key: str, place: JobPlace, time: timedelta, brought: tuple[str, ...]) -> str:
-    """What condor_submit reads. `brought` are the parts of the session's directory that travel to the node."""
+    """Write the description for condor_submit.
+
+    `brought` are the parts of the session's directory that are sent to the node.
+    """
     root = literal(place.directory)
     each = job.amounts.shape
     above = "../../" if job.amounts.parts > 1 else ""
@@ -141,7 +147,7 @@ def description(job: Job, key: str, place: JobPlace, time: timedelta, brought: t
         "job_max_vacate_time": str(round(place.grace.total_seconds()) + SETTLED),
         "notification": "never",
         "requirements": " && ".join((TARGETED, IN_TIME, ONCE, *([_on(place.node)] if place.node else ()))),
-        # What a stopped job had written lies in the spool until it was collected.
+        # A stopped job's files are in the spool until they are collected.
         "leave_in_queue": "JobStatus == 3 && NumJobStarts > 0",
         "batch_name": literal(_line(job.name) or key),
     }
@@ -154,7 +160,7 @@ def description(job: Job, key: str, place: JobPlace, time: timedelta, brought: t
     if place.annex:
         attributes |= {JOB_TARGET: quote_string(place.annex), JOB_SUPPLIER: quote_string(place.supplier)}
     shared = [name for name in brought if name.startswith(f"{SHARED}/")]
-    if shared and place.annex and not place.guest:  # a guest's files are not for the owner's other jobs
+    if shared and place.annex and not place.guest:  # a guest's files must not be used for the owner's other jobs
         attributes[JOB_KEPT] = quote_string(f"{above}{shared[0]}")
         values["requirements"] += f" && {WAITS}"
     elif place.image:
@@ -170,12 +176,12 @@ def description(job: Job, key: str, place: JobPlace, time: timedelta, brought: t
 
 
 def _line(text: str) -> str:
-    """A text on one line, without what HTCondor can't hold: it expands $$ in every attribute when a job is matched."""
+    """Return a text on one line, without `$`, which HTCondor would expand in every attribute when a job is matched."""
     return " ".join("".join(sign if sign.isprintable() else " " for sign in text[:200].replace("$", "_")).split())
 
 
 def files_of(job: Job, key: str, time: timedelta, grace: timedelta) -> Mapping[str, bytes]:
-    """What is written into the session's directory beside the working directory."""
+    """Return the files for the session's directory, besides those in the working directory."""
     text = program(job, key, time, grace)
     return {
         "job.sh": script("job").encode(),

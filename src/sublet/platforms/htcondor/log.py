@@ -1,7 +1,7 @@
-"""HTCondor's own log of a session's jobs, which is kept in the session's directory: what happened to each, in order.
+"""Reader for HTCondor's own log of a session's jobs, which is kept in the session's directory.
 
-The access point writes an event the moment it happens, a start before the program is started. So the log says of every
-job whether it ever began, without a question to anybody.
+The access point writes an event the moment it happens, and a start before the program is started. So the log shows
+whether a job ever began, without asking anybody.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ SPENT = re.compile(r"Usr (\d+) (\d\d):(\d\d):(\d\d), Sys (\d+) (\d\d):(\d\d):(\d
 MEMORY = re.compile(r"Memory \(MB\)\s*:\s*(\d+)")
 USED = re.compile(r"^\s*(\d+)\s+-\s+MemoryUsage of job \(MB\)", re.MULTILINE)
 MIB = 1 << 20
-QUARTER = timedelta(minutes=15)  # zones differ by whole ones
+QUARTER = timedelta(minutes=15)  # time zones differ by multiples of this
 
 
 @dataclass(frozen=True, slots=True)
 class LogEvent:
-    """What the log says of one job."""
+    """The state of one job by the log."""
 
-    id: str = ""  # HTCondor's own, such as 12.0
+    id: str = ""  # HTCondor's own ID, such as 12.0
     status: str = ""  # waits, runs, suspended, held, exited, removed; empty: it was never submitted
     starts: int = 0  # how often its program was started
     back: bool = False  # whether it came back from a node without having ended
@@ -35,23 +35,23 @@ class LogEvent:
     code: int | None = None
     signal: int | None = None
     reason: str = ""  # why it was held or removed, or came back
-    hold: int = 0  # HTCondor's number for why it is held
+    hold: int = 0  # HTCondor's code for why it is held
     detail: int = 0
     cpu: float = 0.0
-    memory: int = 0  # in bytes, as HTCondor saw it
+    memory: int = 0  # in bytes, as measured by HTCondor
     busy: str = ""  # what is going on: input, output, lost
 
     @property
     def over(self) -> bool:
-        """Whether nothing more will happen to it."""
+        """Whether the job has ended."""
         return self.status in ("exited", "removed")
 
 
 def read_log(text: str, written: datetime | None = None) -> dict[int, LogEvent]:
-    """Each job by its number in the cluster; what was cut off by a crash is left out.
+    """Read each job by its number in the cluster; an event that was cut off by a crash is left out.
 
-    Times are written by the clock of the access point, in a zone that nothing tells; `written`, when the last event
-    was, does.
+    The log has local times of the access point without their zone, which is derived from `written`, the real time of
+    the last event.
     """
     events: dict[int, LogEvent] = {}
     last: datetime | None = None
@@ -67,7 +67,7 @@ def read_log(text: str, written: datetime | None = None) -> dict[int, LogEvent]:
 
 
 def _moment(text: str) -> datetime:
-    """A time as the access point writes it, as if its zone were UTC."""
+    """Read a time of the access point as if its zone were UTC."""
     if "/" in text:
         text = f"{datetime.now(UTC).year}-{text.replace('/', '-')}"
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
@@ -78,7 +78,7 @@ def _move(event: LogEvent, by: timedelta) -> LogEvent:
 
 
 def _after(job: LogEvent, number: int, title: str, body: str) -> LogEvent:
-    """A job after an event; those that say nothing of its state change nothing."""
+    """Return a job's state after an event; events that don't concern the state change nothing."""
     change = EVENTS.get(number)
     return change(job, title, body) if change else job
 
@@ -92,7 +92,7 @@ def _began(job: LogEvent, title: str, body: str) -> LogEvent:
 
 
 def _came_back(job: LogEvent, title: str, body: str) -> LogEvent:
-    """It was evicted, its shadow failed, or its node was lost: one of these follows another for the same cause."""
+    """Handle an eviction, a failed shadow or a lost node; several of these may follow each other for the same cause."""
     reason = REASON.search(body)
     words = reason[1] if reason else job.reason or _first(body)
     return replace(job, status="waits", reason=words, busy="", back=True)

@@ -1,4 +1,4 @@
-"""What the slots of an annex, or of a pool, can offer: which nodes there are and until when, and when there is room."""
+"""The offers of an annex's or a pool's slots: which nodes there are, until when, and when there is room."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from sublet.reach.port import Command
 
 KIB, MIB = 1 << 10, 1 << 20
 FRESH = timedelta(seconds=5)  # how long a survey is good for: nodes come and go
-SILENT = timedelta(minutes=1)  # a slot that was not heard for so long is not counted on
+SILENT = timedelta(minutes=1)  # a slot that hasn't reported for this long doesn't count
 HORIZON = timedelta(days=400)
-HEARS = timedelta(seconds=15)  # in which a node has heard that it is for sessions alone
-FOR_EVER = timedelta(days=3650)  # for slots that don't say when they end
-WAITING = 200  # jobs of those that wait that are counted, at most
+HEARS = timedelta(seconds=15)  # time for a node to learn that it is for sessions only
+FOR_EVER = timedelta(days=3650)  # for slots without an end time
+WAITING = 200  # the most queued jobs that are taken into account
 UNREACHED = "what listens on a node can't be reached from here"
 BASIC = {"sh": "/bin/sh"}  # what every node has
 SLOT = (
@@ -61,7 +61,7 @@ JOB = (
 
 @dataclass(frozen=True, slots=True)
 class SlotPlace:
-    """One node, until when it is there, and what kinds can use on it."""
+    """One node, its end time, and the tools on it."""
 
     node: Node
     end: datetime
@@ -70,7 +70,7 @@ class SlotPlace:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What the access point showed, as of a time."""
+    """The slots and jobs at the access point, as of a time."""
 
     as_of: datetime
     slots: tuple[Ad, ...] = ()
@@ -79,27 +79,27 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Whose offers they are."""
+    """The platform or annex that makes the offers."""
 
     platform: str
     title: str = ""  # the annex's name
-    parts: int = 1  # the most that something is cut into
-    coming: str = ""  # which nodes are still to come
+    parts: int = 1  # the most parts of a bag
+    coming: str = ""  # which nodes are still expected
 
     @property
     def called(self) -> str:
-        """In a sentence."""
+        """Its name at the start of a sentence."""
         return f"The annex {self.title}" if self.title else self.platform
 
 
 def to_see(tools: Tools, annex: str) -> Command[list[Ad]]:
-    """The slots of an annex; without one, those of no annex."""
+    """List the slots of an annex; without one, those of no annex."""
     whose = f"{SLOT_ANNEX} =?= {quote_string(annex)}" if annex else f"{SLOT_ANNEX} =?= undefined"
     return to_slots(tools, f'{whose} && SlotType =!= "Dynamic" && {SLOT_DRAINING} =!= True', SLOT)
 
 
 def to_see_jobs(tools: Tools, annex: str) -> Command[list[Ad]]:
-    """What runs, and what waits for this annex."""
+    """List the running jobs, and the queued ones that are for this annex."""
     target = f"{JOB_TARGET} =?= {quote_string(annex) if annex else 'undefined'}"
     return to_queue(
         tools, f"JobStatus == {RUNNING} || JobStatus == {SUSPENDED} || (JobStatus == {IDLE} && {target})", JOB
@@ -107,7 +107,7 @@ def to_see_jobs(tools: Tools, annex: str) -> Command[list[Ad]]:
 
 
 def places(view: View) -> list[SlotPlace]:
-    """The nodes that were heard of lately."""
+    """Return the nodes that reported recently."""
     listed = []
     for ad in view.slots:
         heard = ad.get("LastHeardFrom")
@@ -132,18 +132,18 @@ def _moment(seconds: float) -> datetime:
 
 
 def _node_of(slot: str) -> str:
-    """The node of a slot such as slot1_2@c1.example."""
+    """Return the node of a slot such as slot1_2@c1.example."""
     return slot.partition("@")[2] or slot
 
 
 def read_tools(text: str) -> dict[str, str]:
-    """What a slot says of its node's tools."""
+    """Read a slot's description of its node's tools."""
     pairs = (word.partition("=") for word in text.split())
     return BASIC | {name: path for name, mark, path in pairs if mark and name}
 
 
 def survey_of(view: View, called: str) -> Survey:
-    """The same for the service: its tools are those that every node has."""
+    """Return the survey for the service; its tools are those that every node has."""
     there = places(view)
     shared = dict(there[0].tools) if there else {}
     for place in there[1:]:
@@ -156,7 +156,7 @@ def survey_of(view: View, called: str) -> Survey:
 
 
 def answer(view: View, request: Request, way: str, now: datetime, seen: Seen) -> Answer:
-    """An offer at the earliest time that there is room, and one in each other window; or why there is none."""
+    """Return an offer at the earliest time that there is room, and one in each other window; or why there is none."""
     there = places(view)
     if not there:
         why = f"{seen.called} has no node now{f'; {seen.coming}' if seen.coming else ''}."
@@ -185,7 +185,7 @@ def answer(view: View, request: Request, way: str, now: datetime, seen: Seen) ->
 def _in_other_windows(
     request: Request, calendar: Calendar, shape: Shape, first: datetime, now: datetime
 ) -> list[tuple[Found, Window]]:
-    """A start in each of the windows that were named, where the first is in another."""
+    """Return a start in each named window that contains none of the other starts."""
     found: list[tuple[Found, Window]] = []
     starts = [first]
     for window in list_named_windows(request, now, HORIZON):
@@ -202,7 +202,7 @@ def _no(reason: Reason, seen: Seen) -> Answer:
 
 
 def unfit(request: Request, seen: Seen) -> Iterator[Reason]:
-    """What no calendar has to be opened for."""
+    """Yield the reasons for which the request could never run here, whatever the calendar says."""
     executable = request.executable
     ports = ((executable.fields.get("network") or {}) if executable else {}).get("ports") or ()
     if executable and (executable.kind == "interactive" or any(port.get("access") for port in ports)):
@@ -221,12 +221,12 @@ def _too_long(request: Request, there: Sequence[SlotPlace], now: datetime, seen:
 
 
 def _minutes(length: timedelta) -> timedelta:
-    """In whole minutes, not more."""
+    """Round down to whole minutes, at least 0."""
     return max(timedelta(0), length // timedelta(minutes=1) * timedelta(minutes=1))
 
 
 def _too_late(request: Request, there: Sequence[SlotPlace], now: datetime, seen: Seen) -> Reason:
-    """There is room for it, but not before its nodes end, or not in the windows."""
+    """Return the reason if there is no room before the nodes end, or in the windows."""
     long, end = describe_duration(request.duration), max(place.end for place in there)
     asked = " in the windows that were asked for" if request.windows or request.recurring else ""
     why = f"{seen.called} is busy, and ends at {end:%Y-%m-%d %H:%M} UTC: {long} is not free before that{asked}."
@@ -234,7 +234,8 @@ def _too_late(request: Request, there: Sequence[SlotPlace], now: datetime, seen:
 
 
 def list_taken(view: View) -> tuple[Take, ...]:
-    """What of the nodes can't be booked: their ends, what runs there unbooked, and what has not heard that it is."""
+    """Return what can't be booked: the nodes' ends, unbooked jobs, and nodes that don't yet know that they are
+    booked."""
     there, now = places(view), view.as_of
     announced = {_node_of(str(ad.get("Name", ""))) for ad in view.slots if ad.get(SLOT_SESSIONS) is True}
     ends = {place.node.name: place.end for place in there}
@@ -256,7 +257,7 @@ def list_taken(view: View) -> tuple[Take, ...]:
 
 
 def fill(calendar: Calendar, there: Sequence[SlotPlace], view: View, now: datetime) -> None:
-    """Put what is known of its nodes into a calendar: their ends, what runs on them, and what waits before."""
+    """Enter what is known of the nodes into a calendar: their ends, running jobs, and the queued jobs ahead."""
     ends = {place.node.name: place.end for place in there}
     for place in there:
         node, since = place.node, max(now, place.end)
@@ -279,7 +280,7 @@ def fill(calendar: Calendar, there: Sequence[SlotPlace], view: View, now: dateti
 
 
 def _find_taken(ad: Ad, there: Sequence[SlotPlace]) -> tuple[str, Shape]:
-    """Where a job runs, and what it takes of that: one of several slots of equal size as a whole."""
+    """Return where a job runs and what it takes there; a static slot is taken as a whole."""
     host = str(ad.get("RemoteHost") or "")
     slot = next((place.node for place in there if place.node.name == host), None)
     return (host, Shape(slot.cores, slot.memory, slot.gpus)) if slot else (_node_of(host), _shape(ad))
@@ -290,18 +291,18 @@ def _shape(ad: Ad) -> Shape:
 
 
 def _whole(ad: Mapping[str, Any], name: str, default: int) -> int:
-    """A number of an ad; what is an expression there is not worked out here."""
+    """Return a number of an ad; an expression isn't evaluated, but replaced by the default."""
     value = ad.get(name)
     return int(value) if isinstance(value, (int, float)) else default
 
 
 def _time(ad: Ad) -> timedelta:
-    """How long a job may take: an hour, if it doesn't say."""
+    """Return how long a job may take: an hour, if it doesn't say."""
     return timedelta(seconds=_whole(ad, JOB_TIME, 3600))
 
 
 def _until(ad: Ad, now: datetime) -> datetime | None:
-    """When a running job ends at the latest; None if it doesn't say."""
+    """Return when a running job ends at the latest; None if it doesn't say."""
     if not isinstance(ad.get(JOB_TIME), int):
         return None
     return _moment(_whole(ad, "JobCurrentStartDate", round(now.timestamp()))) + _time(ad)
@@ -329,13 +330,13 @@ def _offer(
         shape=shape,
         terms=Predicted(p10=start, p50=start, p90=start, samples=0, as_of=view.as_of),
         why="a slot is free now" if start <= now else "when a slot comes free",
-        queue="" if start <= now else seen.title or seen.platform,  # what is free now needs no track record
+        queue="" if start <= now else seen.title or seen.platform,  # a slot that is free now needs no track record
         begin=window.start if window and window.start > now else None,
         parts=max(1, min(request.parts, seen.parts, room)),
     )
 
 
 def _times(node: Node, shape: Shape) -> int:
-    """How often a shape has room on a node."""
+    """Return how often a shape fits on a node."""
     pairs = ((node.cores, shape.cores), (node.memory, shape.memory), (node.gpus, shape.gpus), (node.disk, shape.disk))
     return min(has // wants for has, wants in pairs if wants)

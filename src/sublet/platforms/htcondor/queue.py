@@ -1,4 +1,4 @@
-"""The queue of an access point, as a platform's sessions need it: by the tools of HTCondor that are here."""
+"""The queue of an access point, as a platform's sessions need it, through the local HTCondor tools."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from sublet.reach.local import LocalReach
 from sublet.reach.port import Command, Outcome
 
 T = TypeVar("T")
-CUT_OFF = 75  # a try to submit that nobody knows the end of
-AT_ONCE = 200  # sessions in one command
+CUT_OFF = 75  # exit code: an earlier try to submit was interrupted, with an unknown result
+AT_ONCE = 200  # sessions per command
 
 
 class CondorQueue:
-    """One access point; it raises what a platform raises."""
+    """One access point; it raises the errors that platforms raise."""
 
     def __init__(self, platform: str, programs: str, configuration: str, gathering: str) -> None:
-        """HTCondor is looked for when it is needed."""
+        """Set up; HTCondor's programs are looked for when they are needed."""
         self._platform, self._programs = platform, programs
         self._configuration, self._gathering = configuration, gathering
         self._here = LocalReach(platform)
@@ -63,7 +63,7 @@ class CondorQueue:
 
     @contextmanager
     def words(self) -> Iterator[None]:
-        """Turn what the access point or the operating system says into what a platform says."""
+        """Translate errors of the access point and the operating system into those of platforms."""
         try:
             yield
         except AccessPointUnreachable as error:
@@ -77,24 +77,27 @@ class CondorQueue:
             raise kind(platform=self._platform, why=str(error)) from error
 
     async def view(self, annex: str) -> View:
-        """The slots that report now, what runs on them, and what waits."""
+        """Return the slots that report now, and the running and queued jobs."""
         gathering = Tools(self.tools.release, self._gathering) if self._gathering else self.tools
         slots = await self._run(to_see(gathering, annex))
         jobs = await self._run(to_see_jobs(self.tools, annex))
         return View(datetime.now(UTC), tuple(slots), tuple(jobs))
 
     async def submit(self, directory: Path, tries: int) -> bool:
-        """Submit what a session's directory describes, once; False if an earlier try was cut off, and must be found."""
+        """Submit a session's description, once.
+
+        Return False if an earlier try was interrupted, and must be looked up.
+        """
         words = self.tools.words("condor_submit", "-terse", "-file", "description", directory=str(directory))
         sh = ("sh", "-c", script("submit"), "sublet", str(directory), str(tries), *words)
         return await self._run(Command(sh, _read_submitted, seconds=300))
 
     async def settle_tries(self, directory: Path) -> None:
-        """Wait until whoever submits there has ended."""
+        """Wait until any process that submits there has ended."""
         await self._run(Command(("flock", str(directory / "lock"), "true"), reading(str), seconds=300))
 
     async def find(self, key: str) -> str:
-        """The cluster of a session's jobs, as the queue or its history knows it; empty if neither does."""
+        """Return the cluster of a session's jobs, from the queue or its history; empty if neither has it."""
         for command in (to.to_queue, to.to_history):
             ads = await self._run(command(self.tools, of(key), ("ClusterId",)))
             if ads:
@@ -102,7 +105,7 @@ class CondorQueue:
         return ""
 
     async def absent(self, keys: Sequence[str]) -> list[str]:
-        """Those of which the queue has nothing: one question for all."""
+        """Return the sessions of which the queue has no job, with one query for all."""
         if not keys:
             return []
         ads = await self._run(to.to_queue(self.tools, f"{JOB_SESSION} =!= undefined", (JOB_SESSION,)))
@@ -110,14 +113,14 @@ class CondorQueue:
         return [key for key in keys if key not in there]
 
     async def jobs_of(self, key: str) -> tuple[set[int], dict[int, int]]:
-        """A session's jobs that are in the queue, by number; and those that wait, with how often each was tried."""
+        """Return the numbers of a session's jobs in the queue, and the idle ones with how often each was tried."""
         wanted = ("ProcId", "JobStatus", "NumShadowStarts")
         ads = await self._run(to.to_queue(self.tools, of(key), wanted))
         idle = {ad["ProcId"]: ad.get("NumShadowStarts") or 0 for ad in ads if ad["JobStatus"] == to.IDLE}
         return {ad["ProcId"] for ad in ads}, idle
 
     async def let_try(self, key: str, tries: Mapping[int, int]) -> None:
-        """Let jobs that were given to a node so often be given to one again."""
+        """Allow one more try for jobs that were already sent to a node this often."""
         for number, already in tries.items():
             if already:
                 clause = f"{of(key)} && ProcId == {number}"
@@ -129,36 +132,39 @@ class CondorQueue:
             await self._run(to.to_remove(self.tools, " || ".join(map(of, keys[first : first + AT_ONCE]))))
 
     async def forget(self, key: str) -> None:
-        """Let nothing of a session stay in the queue."""
+        """Remove all jobs of a session from the queue."""
         await self._run(to.to_remove(self.tools, f"{of(key)} && JobStatus != {to.REMOVED}"))
         await self._run(to.to_forget(self.tools, of(key)))
 
     async def pause(self, key: str) -> str:
-        """Hold what waits, and stop what runs where it is; which of the two."""
+        """Hold queued jobs and suspend running ones; return which of the two."""
         held = await self._run(to.to_hold(self.tools, f"{of(key)} && JobStatus == {to.IDLE}", "paused by Sublet"))
         stopped = await self._run(to.to_suspend(self.tools, f"{of(key)} && JobStatus == {to.RUNNING}"))
         return STOPPED if stopped or not held else HELD
 
     async def resume(self, key: str) -> str:
-        """Let it go on; which of the two."""
+        """Release held jobs and continue suspended ones; return which of the two."""
         released = await self._run(to.to_release(self.tools, f"{of(key)} && JobStatus == {to.HELD}"))
         went_on = await self._run(to.to_continue(self.tools, f"{of(key)} && JobStatus == {to.SUSPENDED}"))
         return CONTINUED if went_on or not released else RELEASED
 
     async def spool(self) -> str:
-        """Where HTCondor keeps what stopped jobs wrote; empty if it doesn't say."""
+        """Return HTCondor's spool directory, which has the files of stopped jobs; empty if unknown."""
         if not self._spool:
             self._spool = (await self._run(to_config(self.tools, "SPOOL"))).get("SPOOL", "")
         return self._spool
 
 
 def of(key: str) -> str:
-    """The constraint that names the jobs of a session."""
+    """Return the constraint that names the jobs of a session."""
     return f"({JOB_SESSION} == {quote_string(key)})"
 
 
 def _read_submitted(outcome: Outcome) -> bool:
-    """Read what `submit.sh` says: whether it was submitted, or a try before was cut off; else the error."""
+    """Read the output of `submit.sh`: True if submitted, False if an earlier try was interrupted.
+
+    Raise other errors.
+    """
     if outcome.code == CUT_OFF:
         return False
     reading(to.read_submitted)(outcome)

@@ -1,4 +1,4 @@
-"""Where HTCondor's programs are: the distribution's, a release that was unpacked, or one that Sublet fetched."""
+"""The location of HTCondor's programs: the distribution's, an unpacked release, or one that Sublet fetched."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sublet.kernel.errors import NoHTCondor
 
-MASTER, BROKER = "condor_master", "condor_shared_port"  # one of the daemons, and one of those behind them
+MASTER, BROKER = "condor_master", "condor_shared_port"  # the master daemon, and one of the daemons behind it
 NEEDED = (
     *("condor_submit", "condor_q", "condor_history", "condor_rm", "condor_hold", "condor_release", "condor_qedit"),
     *("condor_status", "condor_off", "condor_advertise", "condor_token_fetch", "condor_config_val", "condor_ping"),
@@ -22,7 +22,7 @@ _LIB = ("lib/condor", "lib64/condor", "lib", "lib64")
 
 @dataclass(frozen=True)
 class Release:
-    """One HTCondor on this machine."""
+    """One HTCondor installation on this machine."""
 
     bin: Path
     sbin: Path
@@ -31,7 +31,7 @@ class Release:
 
     @property
     def places(self) -> dict[str, str]:
-        """The lines of a configuration that name these places."""
+        """The configuration settings that name its directories."""
         return {
             "RELEASE_DIR": str(self.bin.parent),
             "BIN": str(self.bin),
@@ -42,12 +42,15 @@ class Release:
         }
 
     def program(self, name: str) -> str:
-        """The whole name of one of its programs; releases differ in where those for administrators are."""
+        """Return the path of one of its programs; releases differ in where those for administrators are."""
         return str(next((place / name for place in (self.bin, self.sbin) if (place / name).exists()), self.bin / name))
 
 
 def find_release(fetched: Path) -> Release:
-    """The HTCondor to use: on the PATH, else one that Sublet fetched."""
+    """Return the HTCondor to use: on the PATH, or else the one that Sublet fetched.
+
+    Raise NoHTCondor if there is none.
+    """
     searched = [*os.environ.get("PATH", os.defpath).split(os.pathsep), *_SYSTEM]
     for sbin in (*_masters(searched), *_masters([str(fetched / "sbin")])):
         release = release_at(sbin)
@@ -57,7 +60,7 @@ def find_release(fetched: Path) -> Release:
 
 
 def release_at(sbin: Path) -> Release | None:
-    """The HTCondor whose master is in a directory, if all of it is there."""
+    """Return the HTCondor whose master is in a directory, or None if it is incomplete."""
     for root in (sbin.parent, sbin.resolve().parent):
         lib = next((root / place for place in _LIB if (root / place).is_dir()), None)
         libexec = next((root / place for place in _LIBEXEC if (root / place / BROKER).exists()), None)
@@ -67,7 +70,7 @@ def release_at(sbin: Path) -> Release | None:
 
 
 def missing(root: Path) -> list[str]:
-    """The programs that are not there."""
+    """Return the names of missing programs."""
     return [name for name in NEEDED if not any(os.access(root / place / name, os.X_OK) for place in ("bin", "sbin"))]
 
 

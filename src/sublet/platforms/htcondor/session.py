@@ -1,13 +1,13 @@
-"""One session's directory at the access point: what is written there before its jobs run, and what they leave.
+"""One session's directory at the access point: what is written there before its jobs run, and their results.
 
 description, job.sh, life.sh, program   what HTCondor is given
-tried.N, id                    tries to submit it, and what condor_submit said
+tried.N, id                    tries to submit it, and the output of condor_submit
 log                            what happened to its jobs, written by HTCondor
-shared/                        what a system may keep for many, by its content
-image-address                  the image of a registry that the systems of its nodes have in their caches
-work/, stdout, stderr          what a job leaves, with record.json: how it ended
+shared/                        files that a system may keep by their content
+image-address                  the registry's image that the systems of its nodes have cached
+work/, stdout, stderr          a job's results, with record.json: how it ended
 parts/N/                       the same for each of several parts, until all have ended
-cancel, until                  who wants it stopped; the moved end of its time
+cancel, until                  who cancelled it; the moved end of its time
 end.json                       how the session ended, once that is settled
 """
 
@@ -31,14 +31,17 @@ from sublet.platforms.sessiondir import OWN, SessionDir, moment, remove_tree
 
 SPREAD = 10_000  # how many directories HTCondor spreads its spool over
 ADDRESS = "image-address"
-PATIENCE = 600  # seconds that results may take to be put together
+PATIENCE = 600  # seconds to join results
 
 
 class Submitted(SessionDir):
     """A session's directory, with the jobs that HTCondor was given for it."""
 
     def lay_out(self, job: Job, files: dict[str, bytes]) -> tuple[tuple[str, ...], int]:
-        """Write all that the jobs need; the parts of the directory that travel to the node, and their size in bytes."""
+        """Write all files that the jobs need.
+
+        Return the parts of the directory to send to the node, and their size in bytes.
+        """
         self.make()
         self.write_program(dict(job.program.files))
         volumes = self.volumes(job.mounts)
@@ -56,7 +59,7 @@ class Submitted(SessionDir):
         return brought, sum(size_of(self.root / name) for name in brought)
 
     def share(self, file: Path) -> str:
-        """Put a file aside that a system may keep for many, by its content; what it is called there."""
+        """Set a file aside that a system may keep by its content, and return its name there."""
         folder = self.root / SHARED
         folder.mkdir(mode=0o700, exist_ok=True)
         (self.root / ADDRESS).unlink(missing_ok=True)
@@ -66,48 +69,48 @@ class Submitted(SessionDir):
         return name
 
     def expect(self, location: str) -> None:
-        """Note the image of a registry that the systems of its nodes have."""
+        """Record the registry's image that the systems of its nodes have cached."""
         remove_tree(self.root / SHARED)
         self.write(ADDRESS, location.encode())
 
     @property
     def image(self) -> str:
-        """The address of that image; empty: it has none, or brings it."""
+        """The address of that image; empty if the session has none, or sends it."""
         return self._text(ADDRESS)
 
     def write_spec(self, values: dict[str, Any]) -> None:
-        """Write what is known of it later on."""
+        """Write what must be known of the session later."""
         self.write_job(values)
         self.running.touch(0o600)
 
     @property
     def parts(self) -> int:
-        """In how many parts it runs."""
+        """In how many parts the session runs."""
         return int((self.read("job.json") or {}).get("parts", 1))
 
     def part(self, number: int) -> Path:
-        """Where a part leaves what it has."""
+        """Return the directory where a part leaves its files."""
         return self.root / "parts" / str(number) if self.parts > 1 else self.root
 
     @property
     def tries(self) -> int:
-        """How often it was tried to submit it."""
+        """How often submitting the session was tried."""
         return sum(1 for _ in self.root.glob("tried.*"))
 
     @property
     def submitted(self) -> bool:
-        """Whether HTCondor has it, as far as the directory says."""
+        """Whether HTCondor has the session's jobs, by its directory."""
         return bool(self._text("id")) or bool(self.log_size())
 
     def log_size(self) -> int:
-        """How much HTCondor has written of it."""
+        """Return the size of HTCondor's log of the session."""
         try:
             return (self.root / "log").stat().st_size
         except FileNotFoundError:
             return 0
 
     def read_log(self) -> dict[int, LogEvent]:
-        """What the log says of each of its jobs."""
+        """Read the state of each job from the log."""
         try:
             with (self.root / "log").open() as file:
                 text, written = file.read(), moment(os.fstat(file.fileno()).st_mtime)
@@ -117,7 +120,7 @@ class Submitted(SessionDir):
         return {number: events.get(number, LogEvent()) for number in range(self.parts)}
 
     def record(self, number: int) -> JobRecord | None:
-        """What a part wrote of its end."""
+        """Return a part's own record of its end."""
         try:
             return read_record((self.part(number) / "record.json").read_text())
         except OSError:
@@ -125,30 +128,30 @@ class Submitted(SessionDir):
 
     @property
     def cancelled(self) -> str | None:
-        """Who wanted it stopped."""
+        """Who cancelled the session; None if nobody did."""
         return self._text("cancel") if (self.root / "cancel").exists() else None
 
     def cancel(self, by: str) -> None:
-        """Write down who wants it stopped; the first stands."""
+        """Record who cancelled the session; the first record stands."""
         with suppress(FileExistsError):
             file = os.open(self.root / "cancel", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             with os.fdopen(file, "w") as opened:
                 opened.write(by)
 
     def collect(self, spool: str) -> None:
-        """Take what stopped jobs had written out of HTCondor's spool."""
+        """Copy what stopped jobs had written from HTCondor's spool."""
         for number, job in self.read_log().items():
             cluster, _, process = job.id.partition(".")
             if not (spool and cluster and process) or job.status == "exited":
                 continue
             name = f"cluster{cluster}.proc{process}.subproc0"
             left = Path(spool, str(int(cluster) % SPREAD), str(int(process) % SPREAD), name)
-            with suppress(OSError, shutil.Error):  # what can't be had is lost; its end is told all the same
+            with suppress(OSError, shutil.Error):  # lost files must not prevent the end from being recorded
                 if left.is_dir():
                     shutil.copytree(left, self.part(number), symlinks=True, dirs_exist_ok=True)
 
     def join(self) -> Joined:
-        """Put together what several parts left: their files, what they printed, and what their kind makes of it."""
+        """Join the files and output of several parts, and run the kind's own program for that."""
         if self.parts == 1:
             return Joined()
         for number in range(self.parts):
@@ -162,7 +165,7 @@ class Submitted(SessionDir):
         return self._join(words) if words else Joined()
 
     def _join(self, words: list[str]) -> Joined:
-        """Run the kind's own program, with the Python that is here."""
+        """Run the kind's own program to join results, with this machine's Python."""
         here, there = str(self.root).encode(), placeholder(self.key).encode()
         for path in (self.work / OWN).iterdir():
             if path.is_file() and there in (content := path.read_bytes()):
@@ -186,7 +189,7 @@ class Submitted(SessionDir):
         return Joined(done.returncode, lines[-1] if lines else "")
 
     def output(self, stream: str, offset: int, limit: int) -> bytes:
-        """Part of what it printed; of several parts, while they run, of the first that runs and those before it."""
+        """Return part of the output; while several parts run, it covers the first running part and those before it."""
         if self.parts == 1 or self.ended:
             return super().output(stream, offset, limit)
         events, content = self.read_log(), b""
@@ -202,7 +205,7 @@ class Submitted(SessionDir):
 
 
 def merge(source: Path, target: Path) -> None:
-    """Move the files below one directory to another; what a kind needed to run is left out."""
+    """Move the files below one directory to another, without those that a kind needed to run."""
     for folder, folders, names in os.walk(source):
         folders[:] = [name for name in folders if Path(folder, name) != source / OWN]
         there = target / Path(folder).relative_to(source)
@@ -213,7 +216,7 @@ def merge(source: Path, target: Path) -> None:
 
 
 def size_of(path: Path) -> int:
-    """The bytes of a file, or of all files below a directory."""
+    """Return the size of a file, or of all files below a directory."""
     if path.is_file():
         return path.stat().st_size
     return sum(os.lstat(os.path.join(folder, name)).st_size for folder, _, names in os.walk(path) for name in names)

@@ -1,4 +1,4 @@
-"""What the pilots at an access point tell of themselves, and how they are stopped: commands, and their answers."""
+"""Commands for the pilots at an access point: list their slots, and stop them."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from sublet.reach.port import Command, Outcome
 
 
 def to_slots(tools: Tools, constraint: str = "true", attributes: Iterable[str] = ()) -> Command[list[Ad]]:
-    """The slots that nodes offer."""
+    """List the slots that nodes offer."""
     return tools.command(("condor_status", "-json", "-constraint", constraint, *limit_attributes(attributes)), read_ads)
 
 
 def to_schedds(tools: Tools) -> Command[list[Ad]]:
-    """The schedds that the collector knows."""
+    """List the schedds that the collector knows."""
     return tools.command(("condor_status", "-schedd", "-json"), read_ads)
 
 
 def to_drain(tools: Tools, master: str, how: Literal["-quick", "-fast"] = "-quick") -> Command[None]:
-    """Have a pilot take no more jobs and evict those that it has: by SIGTERM first, or fast, by SIGKILL."""
+    """Have a pilot accept no more jobs and evict those that it has: by SIGTERM first, or fast, by SIGKILL."""
     return tools.command(("condor_drain", how, _slot(master)), nothing, seconds=60)
 
 
 def to_drain_no_more(tools: Tools, master: str) -> Command[None]:
-    """Take back an order to drain, so that another can be given."""
+    """Cancel an order to drain, so that another one can be given."""
     return tools.command(("condor_drain", "-cancel", _slot(master)), nothing, seconds=60)
 
 
 def _slot(master: str) -> str:
-    """The slot by which a pilot's startd is found: the one that others are cut out of."""
+    """Return the slot by which a pilot's startd is found: the partitionable one."""
     return f"slot1@{master}"
 
 
@@ -43,40 +43,40 @@ def to_stop(tools: Tools, masters: Iterable[str]) -> Command[None]:
 
 
 def to_fetch_token(tools: Tools, may: Iterable[str], seconds: int) -> Command[str]:
-    """A token for oneself from the schedd, limited to these permissions."""
+    """Fetch a token for this user from the schedd, limited to these permissions."""
     limits = [word for permission in may for word in ("-authz", permission)]
     words = ("condor_token_fetch", "-type", "SCHEDD", *limits, "-lifetime", str(seconds))
     return tools.command(words, str.strip)
 
 
 def to_ping(tools: Tools, schedd: str, tokens: str) -> Command[None]:
-    """See that a schedd, by its address, lets in who has nothing but these tokens: as a pilot comes to it."""
+    """Check that a schedd, by its address, accepts a client that has only these tokens, as a pilot would."""
     settings = {"_CONDOR_SEC_CLIENT_AUTHENTICATION_METHODS": "IDTOKENS", "_CONDOR_SEC_TOKEN_DIRECTORY": tokens}
     alone = replace(tools, environment={**tools.environment, **settings})
     return Command(alone.words("condor_ping", "-address", schedd, "-type", "SCHEDD", "WRITE"), read_ping)
 
 
 def to_advertise(tools: Tools, update: str, ad: str) -> Command[None]:
-    """Tell the collector an ad, as `UPDATE_SCHEDD_AD`."""
+    """Send an ad to the collector, as `UPDATE_SCHEDD_AD`."""
     return tools.command(("condor_advertise", update, "-"), nothing, stdin=ad.encode())
 
 
 def to_config(tools: Tools, *names: str) -> Command[dict[str, str]]:
-    """The values that a configuration has for these names; what isn't defined is left out."""
-    # condor_config_val ends with 1 when one of them is not defined, and says so on stderr.
+    """Read the values of these names in the configuration; undefined names are left out."""
+    # condor_config_val exits with 1 if one of them isn't defined, with a message on stderr.
     return Command(
         tools.words("condor_config_val", "-verbose", *names), lambda outcome: read_config(outcome.text, names)
     )
 
 
 def read_ping(outcome: Outcome) -> None:
-    """AccessPointRefused if who asked was not let in; the tool itself says no more than that."""
+    """Raise AccessPointRefused if the token was refused; the tool gives no reason."""
     if outcome.code:
         raise AccessPointRefused(why="its schedd does not let in who comes with a token")
 
 
 def read_config(text: str, names: Iterable[str]) -> dict[str, str]:
-    """The values of `NAME = value` lines; comments and undefined names are left out."""
+    """Read the values of `NAME = value` lines; comments and undefined names are left out."""
     wanted = {name.upper(): name for name in names}
     values = {}
     for line in text.splitlines():

@@ -1,7 +1,7 @@
-"""How a job on HTCondor is doing, out of its log, its own record, and who wanted it stopped.
+"""The state of an HTCondor job, from its log, its own record, and who cancelled it.
 
-HTCondor starts a job again by itself when its node is lost. A session is never run twice: once its program was started
-and it came back without an end, that is its end.
+HTCondor restarts a job by itself when its node is lost. A session never runs twice: if its program was started and it
+came back without an end, that is its end.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ ELSEWHERE = "someone at the access point itself, not through Sublet"
 REMOVED_BY = re.compile(r"via condor_rm \(by user (\S+)\)")
 NO_ROOM = re.compile(r"no space left|quota exceeded", re.IGNORECASE)
 SPENT = re.compile(r"(\d+)m([\d.]+)s")
-TRIES = 5  # how often a job that was never started is given to a node
-BY_PERSON = 1  # HTCondor's number for a hold that someone asked for
+TRIES = 5  # how often a job that was never started is sent to a node
+BY_PERSON = 1  # HTCondor's code for a hold by a user
 SPOOLING = 16  # and for one that ends by itself
-HOLDS: dict[int, tuple[EndKind, str]] = {  # HTCondor's number for why a job is held → what that means for a session
+HOLDS: dict[int, tuple[EndKind, str]] = {  # HTCondor's code for why a job is held → what that means for a session
     6: (EndKind.NOT_STARTED, "the node could not start it"),
     7: (EndKind.NOT_STARTED, "its output could not be opened"),
     12: (EndKind.STAGING_FAILED, "what it left could not be brought back"),
@@ -37,9 +37,9 @@ HOLDS: dict[int, tuple[EndKind, str]] = {  # HTCondor's number for why a job is 
 
 @dataclass(frozen=True, slots=True)
 class JobRecord:
-    """What the job wrote of its own end."""
+    """A job's own record of its end."""
 
-    kind: str  # exited, terminated, or another end as a session has it
+    kind: str  # exited, terminated, or another kind of end
     code: int
     detail: str
     started: datetime
@@ -48,7 +48,7 @@ class JobRecord:
 
 
 def read_record(text: str) -> JobRecord | None:
-    """A job's own record of its end; None if there is none."""
+    """Read a job's own record of its end; None if there is none."""
     try:
         record = json.loads(text)
         started, ended = float(record["started"]), float(record["ended"])
@@ -61,7 +61,7 @@ def read_record(text: str) -> JobRecord | None:
 
 
 def judge(event: LogEvent, record: JobRecord | None, cancel: str | None, tries: int | None = None) -> JobState:
-    """What is true of a job; `tries`: the queue says that it waits, and was given to a node so often."""
+    """Return the state of a job; `tries` is how often it was sent to a node, if the queue says that it is idle."""
     if event.status == "exited":
         return _over(event, record, _exit(event, record))
     if event.status == "removed":
@@ -80,7 +80,7 @@ def judge(event: LogEvent, record: JobRecord | None, cancel: str | None, tries: 
 
 
 def _describe_loss(event: LogEvent, tries: int) -> End:
-    """It came back without an end, and stays back."""
+    """Return the end of a job that came back without an end, and isn't tried again."""
     why = event.reason or "its node was lost"
     if event.starts:
         detail = f"{why}; it had been started, so it is not started again"

@@ -1,4 +1,4 @@
-"""HTCondor's command-line tools with one configuration: the words that run them, and what their failures mean."""
+"""HTCondor's command-line tools with one configuration: how to run them, and what their failures mean."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Tools:
     environment: Mapping[str, str] = field(default_factory=dict)
 
     def words(self, program: str, *arguments: str, directory: str = "") -> tuple[str, ...]:
-        """The words that run one of them, in a directory if that matters."""
+        """Return the command line of a tool, in a directory if one is given."""
         variables = {**({"CONDOR_CONFIG": self.configuration} if self.configuration else {}), **self.environment}
         place = (f"--chdir={directory}",) if directory else ()
         settings = (f"{name}={value}" for name, value in variables.items())
@@ -47,18 +47,18 @@ class Tools:
         directory: str = "",
         seconds: int = 60,
     ) -> Command[T]:
-        """A command whose reader gets what a tool printed, if it succeeded."""
+        """Make a command whose reader gets the tool's output, if it succeeded."""
         return Command(self.words(*words, directory=directory), reading(reader), stdin, seconds)
 
 
 def limit_attributes(names: Iterable[str]) -> tuple[str, ...]:
-    """The words that limit an answer to these attributes; without any, it is whole."""
+    """Return the arguments that limit an answer to these attributes; without any, the whole ads are printed."""
     wanted = ",".join(names)
     return ("-attributes", wanted) if wanted else ()
 
 
 def reading(reader: Callable[[str], T]) -> Callable[[Outcome], T]:
-    """A reader of what a tool printed; else the error that its words mean."""
+    """Wrap a reader of a tool's output so that it raises the right error if the tool failed."""
 
     def check(outcome: Outcome) -> T:
         if outcome.code:
@@ -69,14 +69,14 @@ def reading(reader: Callable[[str], T]) -> Callable[[Outcome], T]:
 
 
 def trouble(outcome: Outcome) -> SubletError:
-    """What a tool's failure means, in its own words without its advice."""
+    """Return the error for a tool's failure, in its own words without its advice."""
     whole = outcome.complaint
     words = " ".join(_NOISE.split(whole, maxsplit=1)[0].split()) or " ".join(whole.split())
     return (AccessPointUnreachable if AWAY.search(whole) else AccessPointRefused)(why=words)
 
 
 def read_ads(text: str) -> list[Ad]:
-    """The ads that a tool printed in JSON; it prints nothing where there are none."""
+    """Read the ads that a tool printed in JSON; no output means no ads."""
     if not text.strip():
         return []
     try:
@@ -87,4 +87,4 @@ def read_ads(text: str) -> list[Ad]:
 
 
 def nothing(text: str) -> None:
-    """For a command whose success is all there is to know."""
+    """Ignore the output of a command that needs only to succeed."""

@@ -1,1 +1,1 @@
-"""This machine: processes in directories of their own, each under a shim that outlives the service."""
+"""This machine: processes in their own directories, each under a shim that outlives the service."""

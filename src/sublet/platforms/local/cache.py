@@ -1,7 +1,7 @@
-"""The cache of data on this machine: what came from elsewhere lies here once, for every session that reads it.
+"""The data cache on this machine: remote data is kept here once, for every session that reads it.
 
-Several service processes may use it at once. A short lock over all of it guards who needs what, so that nothing goes
-while someone begins to need it; a claim guards who brings an entry (cache_entry.py tells how that lies there).
+Several service processes may use it at once. A short lock over the whole cache guards who needs what, so that nothing
+is removed while a session begins to need it; a claim guards the transfer of an entry (see cache_entry.py).
 """
 
 from __future__ import annotations
@@ -32,37 +32,37 @@ from sublet.platforms.local.os_errors import translate_os_errors
 from sublet.platforms.port import KeptFile
 
 CHUNK = 1 << 20  # bytes that are written together
-BEAT = 5.0  # seconds between two signs of life
+BEAT = 5.0  # seconds between heartbeats
 
 
 @dataclass
 class LocalCache:
-    """The cache of one platform that is this machine."""
+    """The cache of a platform that is this machine."""
 
     platform: str
     home: Path
     quota: int  # bytes; 0: none
-    can_link: bool  # a session can't change what it sees as a hard link
+    can_link: bool  # sessions can't change what they see as a hard link
     is_over: Callable[[str], bool]  # whether a session has ended, or is gone
     is_here: bool = True
-    forget: Callable[[LocalEntry], bool] = lambda entry: True  # let go of what an entry has elsewhere; whether it could
+    forget: Callable[[LocalEntry], bool] = lambda entry: True  # remove what an entry has elsewhere
 
     def entry(self, name: str) -> LocalEntry:
-        """One entry, there or not."""
+        """Return an entry, whether it exists or not; raise PlatformRefused for an invalid name."""
         if not name or "/" in name or name.startswith("."):
             raise PlatformRefused(f"{name!r} can't be the name of an entry of a cache.")
         return LocalEntry(self.home / "kept" / name)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """No other process begins to need anything, or removes it."""
+        """Keep other processes from recording needs or removing entries meanwhile."""
         with translate_os_errors(self.platform):
             (self.home / "kept").mkdir(mode=0o700, parents=True, exist_ok=True)
             with cores.lock(self.home / "kept" / ".lock"):
                 yield
 
     async def want(self, entry: str, user: str, label: str = "") -> EntryState:
-        """Note that a session needs an entry, and look at it."""
+        """Record that a session needs an entry, and return its state."""
         return await asyncio.to_thread(self._want, self.entry(entry), user, label)
 
     def _want(self, entry: LocalEntry, user: str, label: str) -> EntryState:
@@ -71,7 +71,7 @@ class LocalCache:
         return self._look(entry)
 
     async def look(self, entry: str) -> EntryState:
-        """Where it is now."""
+        """Return an entry's current state."""
         return await asyncio.to_thread(self._look, self.entry(entry))
 
     def _look(self, entry: LocalEntry) -> EntryState:
@@ -82,11 +82,14 @@ class LocalCache:
         return EntryState(EntryPhase.IDLE)
 
     async def list_there(self, entries: Collection[str]) -> Collection[str]:
-        """A look at some files is as cheap as remembering them."""
+        """Return which entries are there; on this machine a look is as cheap as remembering."""
         return await asyncio.to_thread(lambda: [name for name in entries if self.entry(name).is_whole()])
 
     async def make_room(self, size: int) -> None:
-        """Remove what has not been needed for the longest time, also where the disk itself is short of room."""
+        """Remove the least recently needed entries until this many bytes fit.
+
+        Raise DiskFull if the disk itself is too full.
+        """
         await asyncio.to_thread(self._make_room, size)
 
     def _make_room(self, size: int) -> None:
@@ -111,7 +114,7 @@ class LocalCache:
         return tuple(user for user in entry.users if not self.is_over(user))
 
     def _remove(self, entry: LocalEntry) -> bool:
-        """Aside first, so that half of it is never seen; whether it is gone."""
+        """Remove an entry, renaming it first so that a half-removed one is never seen; return whether it is gone."""
         if not self.forget(entry):
             return False
         aside = self.home / "trash" / f"{entry.folder.name}.{os.urandom(4).hex()}"
@@ -121,14 +124,14 @@ class LocalCache:
         return True
 
     async def fetch(self, entry: str, files: LinkedFiles, *, public_only: bool, largest: int) -> None:
-        """The service is here: it reads by itself."""
+        """Refuse with NoWay: the service is on this machine and reads by itself."""
         raise NoWay("")
 
     def note_no_way(self, host: str, why: str) -> None:
-        """Nothing is fetched by another."""
+        """Do nothing, as nothing here is fetched by another host."""
 
     async def claim(self, entry: str) -> Mapping[str, int] | None:
-        """Be the one who brings it."""
+        """Claim the transfer of an entry and return the sizes so far; None if another has claimed or completed it."""
         return await asyncio.to_thread(self._claim, self.entry(entry))
 
     def _claim(self, entry: LocalEntry) -> Mapping[str, int] | None:
@@ -140,11 +143,11 @@ class LocalCache:
             return entry.measure()
 
     async def measure(self, entry: str) -> Mapping[str, int]:
-        """The sizes of what has come."""
+        """Return the sizes of an entry's files that have arrived so far."""
         return await asyncio.to_thread(self.entry(entry).measure)
 
     async def write(self, entry: str, path: str, offset: int, pieces: AsyncIterator[bytes]) -> None:
-        """Write at byte offsets: whoever writes the same once more does no harm."""
+        """Write one file of an entry from an offset; writing the same bytes twice does no harm."""
         part, claim = self.entry(entry).part(path), self.entry(entry).claim_file
         with translate_os_errors(self.platform):
             await asyncio.to_thread(part.parent.mkdir, parents=True, exist_ok=True)
@@ -166,12 +169,12 @@ class LocalCache:
                 os.close(file)
 
     async def unpack(self, entry: str, archive: AsyncIterator[bytes]) -> None:
-        """Unpack as it comes, through a pipe."""
+        """Unpack an archive while it arrives, through a pipe."""
         reader, writer = os.pipe()
         target = self.entry(entry).folder / "part.d"
         unpacking = asyncio.create_task(asyncio.to_thread(_unpack, reader, target))
         try:
-            with suppress(BrokenPipeError):  # why it ended is told by the one who unpacks
+            with suppress(BrokenPipeError):  # the unpacking task reports why it ended
                 async with closing(archive) as archive:
                     async for piece in archive:
                         await asyncio.to_thread(_write_pipe, writer, piece)
@@ -181,7 +184,7 @@ class LocalCache:
                 await unpacking
 
     async def publish(self, entry: str, files: LinkedFiles) -> None:
-        """Check it, and let it be used."""
+        """Check an entry and make it available."""
         await asyncio.to_thread(self._publish, self.entry(entry), files)
 
     def _publish(self, entry: LocalEntry, files: LinkedFiles) -> None:
@@ -196,7 +199,7 @@ class LocalCache:
                 entry.claim_file.unlink(missing_ok=True)
 
     async def give_up(self, entry: str, *, drop: bool = False) -> None:
-        """Let others bring it."""
+        """Release the claim on an entry; `drop` also deletes the part received so far."""
         await asyncio.to_thread(self._give_up, self.entry(entry), drop)
 
     def _give_up(self, entry: LocalEntry, drop: bool) -> None:
@@ -206,7 +209,7 @@ class LocalCache:
         entry.claim_file.unlink(missing_ok=True)
 
     async def place(self, user: str, placements: Sequence[CachePlacement]) -> None:
-        """Clone, link or copy each into the session's directory."""
+        """Clone, link or copy each entry into the session's directory."""
         await asyncio.to_thread(self._place, self.home / "sessions" / user, placements)
 
     def _place(self, root: Path, placements: Sequence[CachePlacement]) -> None:
@@ -217,7 +220,7 @@ class LocalCache:
                 lay(content, root / placement.target, is_writable=is_writable, can_link=self.can_link)
 
     async def take(self, user: str, session: str, files: Sequence[tuple[str, str]], placement: CachePlacement) -> None:
-        """Clone or copy what another session left: its results stay as they are."""
+        """Clone or copy another session's results, which stay unchanged."""
         await asyncio.to_thread(self._take, user, session, files, placement)
 
     def _take(self, user: str, session: str, files: Sequence[tuple[str, str]], placement: CachePlacement) -> None:
@@ -234,11 +237,11 @@ class LocalCache:
                 copy_file(source / path, target / place, (source / path).stat().st_mode & 0o777 | 0o600)
 
     def find_content(self, entry: str) -> str:
-        """Below `kept/`."""
+        """Return the path of an entry's content."""
         return str(self.entry(entry).content)
 
     async def leave(self, user: str) -> Sequence[str]:
-        """A session needs nothing any more; no service of others brings anything here."""
+        """Release all entries of a session; there are no external transfers to this machine."""
         await asyncio.to_thread(self._leave, user)
         return ()
 
@@ -247,7 +250,7 @@ class LocalCache:
             entry.forget(user)
 
     async def list_kept(self) -> Sequence[KeptFile]:
-        """What is there whole."""
+        """List the complete entries."""
         return await asyncio.to_thread(self._list_kept)
 
     def _list_kept(self) -> list[KeptFile]:
@@ -258,7 +261,7 @@ class LocalCache:
         ]
 
     async def let_go(self, names: Collection[str], idle: timedelta) -> Sequence[str]:
-        """Remove those of them (none named: of all) that no session needs, or needed for so long; which they were."""
+        """Remove the entries of these names, or all, that no session has needed for `idle`; return the removed ones."""
         return await asyncio.to_thread(self._let_go, names, idle)
 
     def _let_go(self, names: Collection[str], idle: timedelta) -> list[str]:
@@ -286,7 +289,7 @@ def _write_pipe(file: int, data: bytes) -> None:
 
 
 def _unpack(reader: int, target: Path) -> None:
-    """Plain files alone; an archive that breaks off leaves those that came whole."""
+    """Unpack regular files only; a truncated archive leaves the files that are complete."""
     target.mkdir(mode=0o700, exist_ok=True)
     broken_off = suppress(tarfile.ReadError, EOFError)
     with os.fdopen(reader, "rb") as stream, broken_off, tarfile.open(fileobj=stream, mode="r|") as archive:

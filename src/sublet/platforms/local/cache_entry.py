@@ -1,12 +1,13 @@
-"""One entry of the cache on this machine: what lies in its folder, and what that says.
+"""One entry of the cache on this machine: the files in its folder.
 
-content       a file, or a folder of files, read-only, once it is whole
-record.json   what people call it, how many bytes it has, and size and time of each file as it was published
+content       a file, or a folder of files, read-only, once it is complete
+record.json   its size in bytes, and the size and time of each file as it was published
+label         its name for people
 users/KEY     an empty file for each session that needs it
 used          when it was last needed
 weight        how many bytes it takes elsewhere: an image in the store of a container tool
-claim         the process that brings it, touched while that goes on
-part, part.d  what has come so far: of a file, of a folder
+claim         the process that transfers it, touched as a heartbeat
+part, part.d  what has arrived so far: of a file, of a folder
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from sublet.kernel.errors import PlatformRefused
 from sublet.platforms.claims import ServiceProcess
 from sublet.platforms.local.cloning import remove
 
-SILENT = 90.0  # seconds without a sign of life, after which another may go on
+SILENT = 90.0  # seconds without a heartbeat after which another process may take over
 READABLE, RUNNABLE = 0o444, 0o555
 
 
@@ -34,14 +35,14 @@ class LocalEntry:
     """A folder of the cache."""
 
     def __init__(self, folder: Path) -> None:
-        """Know where it is; nothing is made yet."""
+        """Compute the paths without creating anything."""
         self.folder = folder
         self.content = folder / "content"
         self.claim_file = folder / "claim"
         self._record = folder / "record.json"
 
     def need(self, user: str, label: str) -> None:
-        """Note that a session needs it, now."""
+        """Record that a session needs the entry now."""
         (self.folder / "users").mkdir(mode=0o700, parents=True, exist_ok=True)
         if user:
             (self.folder / "users" / user).touch(0o600)
@@ -51,19 +52,19 @@ class LocalEntry:
 
     @property
     def users(self) -> list[str]:
-        """The sessions that have needed it."""
+        """The sessions that have recorded a need for the entry."""
         try:
             return sorted(os.listdir(self.folder / "users"))
         except FileNotFoundError:
             return []
 
     def forget(self, user: str) -> None:
-        """A session needs it no more."""
+        """Record that a session no longer needs the entry."""
         (self.folder / "users" / user).unlink(missing_ok=True)
 
     @property
     def used(self) -> datetime:
-        """When it was last needed."""
+        """When the entry was last needed."""
         try:
             return datetime.fromtimestamp((self.folder / "used").stat().st_mtime, UTC)
         except FileNotFoundError:
@@ -71,14 +72,14 @@ class LocalEntry:
 
     @property
     def label(self) -> str:
-        """What people call it."""
+        """The entry's name for people."""
         try:
             return (self.folder / "label").read_text()
         except FileNotFoundError:
             return ""
 
     def read_record(self) -> dict[str, Any] | None:
-        """What was published; None: nothing was."""
+        """Read the record of the published content; None if nothing was published."""
         try:
             record: dict[str, Any] = json.loads(self._record.read_bytes())
         except (FileNotFoundError, ValueError):
@@ -87,7 +88,7 @@ class LocalEntry:
 
     @property
     def size(self) -> int:
-        """Bytes that it takes, also if it has not come whole."""
+        """The size of the entry in bytes, also while it is incomplete."""
         record = self.read_record()
         return int(record["size"]) + self._weight if record else sum(self.measure().values())
 
@@ -99,22 +100,22 @@ class LocalEntry:
             return 0
 
     def set_weight(self, bytes: int) -> None:
-        """Note that it takes so many bytes elsewhere."""
+        """Record how many bytes the entry takes elsewhere."""
         (self.folder / "weight").write_text(str(bytes))
 
     def withdraw(self) -> None:
-        """What was published is none any more."""
+        """Withdraw the published content."""
         self._record.unlink(missing_ok=True)
 
     def is_whole(self) -> bool:
-        """Whether its content is there, as it was published; what someone has changed is no content any more."""
+        """Whether the content is complete and unchanged since it was published."""
         record = self.read_record()
         if record is None or not self.content.exists():
             return False
         return bool({path: [size, at] for path, size, at in _list_files(self.content)} == record["files"])
 
     def part(self, path: str) -> Path:
-        """Where a file of it lies until it is whole; an entry that is one file has the path ''."""
+        """Return the path of a file until it is complete; an entry that is a single file has the path ''."""
         if not path:
             return self.folder / "part"
         if path.startswith("/") or ".." in Path(path).parts:
@@ -122,14 +123,14 @@ class LocalEntry:
         return self.folder / "part.d" / path
 
     def measure(self) -> dict[str, int]:
-        """The sizes of the files that have come so far."""
+        """Return the sizes of the files that have arrived so far."""
         sizes = {path: size for path, size, _ in _list_files(self.folder / "part.d") if path}
         with suppress(FileNotFoundError):
             sizes[""] = self.part("").stat().st_size
         return sizes
 
     def is_claimed(self) -> bool:
-        """Whether someone brings it, who gives signs of life."""
+        """Whether a live process is transferring the entry, by its heartbeat."""
         try:
             owner, touched = self.claim_file.read_text(), self.claim_file.stat().st_mtime
         except FileNotFoundError:
@@ -137,7 +138,10 @@ class LocalEntry:
         return abs(time.time() - touched) < SILENT and not ServiceProcess.is_dead(owner)
 
     def publish(self, files: LinkedFiles) -> None:
-        """Check what has come, and let it be the content; PlatformRefused says what differs."""
+        """Check what has arrived, and make it the content.
+
+        Raise PlatformRefused if it differs from what was expected.
+        """
         part = self.folder / "part.d" if files.is_folder else self.part("")
         if files.is_folder:
             part.mkdir(exist_ok=True)
@@ -152,7 +156,7 @@ class LocalEntry:
         record = {"size": sum(size for _, size, _ in listed), "files": {path: [size, at] for path, size, at in listed}}
         fresh = self._record.with_suffix(".new")
         fresh.write_text(json.dumps(record))
-        remove(self.content)  # of what someone has changed, or of a try that was cut off here
+        remove(self.content)  # changed content, or the remains of an interrupted try
         part.rename(self.content)
         fresh.rename(self._record)
 
@@ -174,7 +178,7 @@ def _check_sum(file: Path, checksum: str) -> None:
 
 
 def _list_files(root: Path) -> Iterator[tuple[str, int, int]]:
-    """Each file below a folder, with its size and time; a file is itself, called ''."""
+    """Yield each file below a folder with its size and mtime; a single file is yielded with the name ''."""
     if root.is_file():
         status = root.stat()
         yield "", status.st_size, status.st_mtime_ns

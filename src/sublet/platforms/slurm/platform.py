@@ -1,8 +1,8 @@
-"""Slurm, by its own command line: sbatch, squeue, scancel; here, or on a machine that is reached over OpenSSH.
+"""Slurm, through its command line: sbatch, squeue, scancel; on this machine, or on one that is reached over OpenSSH.
 
-What it leaves on a system, and how its jobs are run and watched there, is told in `platforms/batch/`. A job's name in
-the queue is its session's key. Where a person may make reservations (Slurm's operators), and the settings say so,
-offers are *booked*, too.
+What it leaves on a system, and how its jobs are run and watched there, is described in `platforms/batch/`. A job's name
+in the queue is its session's key. Where a person may make reservations (as one of Slurm's operators), and the settings
+allow it, offers can also be *booked*.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from sublet.platforms.slurm.site import describe_site, read_site
 from sublet.systems.model.pilot_config import Additions
 from sublet.systems.model.probe import Live
 
-LAST_RESORT = "podman"  # its store is in the home, which nodes share
+LAST_RESORT = "podman"  # its store is in the home directory, which nodes share
 
 
 def _options(words: tuple[str, ...]) -> tuple[str, ...]:
@@ -90,10 +90,10 @@ class Slurm(ReservingPlatform):
         description="Whether each job's wckey names the person, as its comment does; the site must track wckeys.",
     )
 
-    # What there is
+    # Survey
 
     async def survey(self) -> Survey:
-        """What Slurm shows, at most `fresh` old; without a login, what it showed last, and how long ago."""
+        """Return a survey that is at most `fresh` old; without a login, the last one and its age."""
         await self._look_around()
         site = read_site(self._surveyor)
         own = SchedulerOptions(queue=self.queue, project=self.project, reservation=self.reservation)
@@ -105,13 +105,13 @@ class Slurm(ReservingPlatform):
         return open_to(site, asked.queue, asked.project, asked.reservation, self.queues)
 
     async def probe(self, tools: Mapping[str, str]) -> Live:
-        """Its queues, limits, nodes, accounts and tools, asked now: a login is needed."""
+        """Ask for the site's queues, limits, nodes, accounts and tools now, which needs a login."""
         return await probe(self.name, self.reach, tools)
 
     # Offers
 
     async def offers(self, request: Request, ways: Sequence[str], now: datetime) -> Answer:
-        """One offer for each queue that fits, at the time that Slurm plans; or each queue's reason."""
+        """Return one offer for each queue that fits, at the time that Slurm plans, or each queue's reason."""
         if closed := fitting.find_closed(request, self.name, self._manners.interactive, self.connects):
             return Answer(reasons=(closed,))
         await self._look_around()
@@ -152,7 +152,7 @@ class Slurm(ReservingPlatform):
         return fitting.state_gpus(answer, request, lambda offer: there.get(offer.queue, ()))
 
     def _parts(self, request: Request, wish: SlurmWish, site: Site, account: SlurmAccount) -> int:
-        """In how many parts: as many as the kind wants, the settings allow, and the site takes."""
+        """Return the number of parts: as many as the kind wants, the settings allow and the site accepts."""
         most = offering.most_parts(site, wish.partition or wish.queue, account, self._watch.count())
         return min(request.parts, self._manners.parts, most)
 
@@ -198,7 +198,7 @@ class Slurm(ReservingPlatform):
         return await self.reserve_in_first(wishes, reserve_in, is_named)
 
     def unfit(self, request: Request) -> Sequence[Reason]:
-        """What the site refuses of what is asked of its scheduler, and what can't be had beside a calendar."""
+        """Return the scheduler options that the site refuses, or that don't fit with booked nodes."""
         asked = request.scheduler if request.scheduler.queue != self.queue else replace(request.scheduler, queue="")
         refused = refusals(asked, self.refuses, is_booked=self.terms == "booked")
         return [
@@ -207,11 +207,11 @@ class Slurm(ReservingPlatform):
         ]
 
     def can_take(self, option: str) -> bool:
-        """All that sbatch takes."""
+        """Whether the option is supported: sbatch takes all of them."""
         return True
 
     def _account(self, asked: SchedulerOptions) -> SlurmAccount:
-        """What every job says beside its own amounts; what a request names stands before the settings."""
+        """Return the options that a job has besides its amounts; those of the request override the settings."""
         for word in (asked.project, asked.qos):
             if not is_name(word):
                 raise PlatformRefused(platform=self.name, why=f"{word!r} can't be a name that Slurm knows")
@@ -225,11 +225,14 @@ class Slurm(ReservingPlatform):
 
     @property
     def chains(self) -> bool:
-        """Slurm waits by itself, and what waits there grows old in the queue; unless the site refuses that."""
+        """Whether jobs can wait for others in Slurm's queue, where they gain priority by age.
+
+        A site may refuse this.
+        """
         return "dependency" not in self.refuses
 
     async def _ids(self, keys: Sequence[str]) -> tuple[str, ...]:
-        """Slurm's own ids of jobs that have not ended well yet."""
+        """Return Slurm's own IDs of those jobs that haven't succeeded yet."""
         states = await self.ask(keys) if keys else {}
         ends = {key: states[key].end for key in keys}
         left = [key for key, end in ends.items() if end is None or end.phase is not Phase.COMPLETED]
@@ -239,7 +242,7 @@ class Slurm(ReservingPlatform):
         return tuple(ids.values())
 
     async def submit(self, job: Job, key: str) -> str:
-        """Send what was brought, then submit, in one exec."""
+        """Send staged data and submit the job."""
         self.check_connects(job)
         root, wish = await self.root(), await self._wish(job, key)
         self.check_room(key)
@@ -265,22 +268,22 @@ class Slurm(ReservingPlatform):
         return replace(wish, after=await self._ids(job.after), comment=text, wckey=who)
 
     async def extend(self, id: str, until: datetime) -> None:
-        """Move the end of its time, if Slurm's own limit leaves room for it, or lets itself be moved."""
+        """Move the end of a job's time, and Slurm's own limit too if necessary."""
         if not await self.must_move_end(id, until):
             return
         rows = await self.reach.run(to.to_limit(id))
         starts = [row.start for row in rows if row.start and row.end and until + self.grace > row.end]
         minutes = -(-(until + timedelta(minutes=1) - min(starts)) // timedelta(minutes=1)) if starts else 0
-        limit = [to.to_move_limit(self.failures, id, minutes)] if minutes else []  # Slurm's first, then the job's own
+        limit = [to.to_move_limit(self.failures, id, minutes)] if minutes else []  # Slurm's first
         await self.reach.run_all([*limit, to_move_end(self.failures, await self.root(), id, round(until.timestamp()))])
 
     @property
     def additions(self) -> Additions:
-        """Options for sbatch, and lines of its pilots' configuration."""
+        """Options for sbatch, and configuration lines for its pilots."""
         return Additions(self.options, self.pilot)
 
     async def give_back(self, id: str, nodes: Sequence[str]) -> None:
-        """Have Slurm take back some of its nodes; the first, which carries the others, stays."""
+        """Have Slurm release some of a job's nodes; the first node stays, as the job's script runs there."""
         await self._pace.take()
         await self.reach.run(to.to_give_back(self.failures, await self.root(), self._guest.check_key(id), nodes))
         self._watch.stir()

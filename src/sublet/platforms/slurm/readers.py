@@ -1,4 +1,4 @@
-"""How Slurm's commands answer, from 20.11 to 26.05: the text forms that all of them have."""
+"""Readers for the output of Slurm's commands from 20.11 to 26.05: the text formats that all versions have."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from sublet.platforms.batch.site import SiteNode, SiteQueue, SiteReservation
 MIB = 1 << 20
 NOTHING = frozenset({"", "(null)", "N/A", "n/a", "None", "none", "Unknown", "NONE"})
 NODE_FORMAT = "%N|%R|%c|%z|%m|%G|%T|%d|%f"
-LARGEST_ARRAY = 1000  # parts that an array may have where Slurm doesn't say otherwise
-AWAY = re.compile(r"(^|\+)(down|drain|fail|maint|future|unk|err|inval|blocked)")  # one that sleeps can be woken
+LARGEST_ARRAY = 1000  # Slurm's default of the most parts of an array
+AWAY = re.compile(r"(^|\+)(down|drain|fail|maint|future|unk|err|inval|blocked)")  # not asleep: those can be woken
 
 
 def pairs(line: str) -> dict[str, str]:
-    """The `Key=value` words of one line of `scontrol show … -o`; a value may have spaces in it."""
+    """Read the `Key=value` words of one line of `scontrol show … -o`; a value may have spaces in it."""
     matches = list(re.finditer(r"(?:^|\s)([A-Za-z][\w:/]*)=", line))
     ends = [match.start() for match in matches[1:]] + [len(line)] * bool(matches)
     return {match[1]: line[match.end() : end].strip() for match, end in zip(matches, ends, strict=True)}
 
 
 def moment(text: str) -> datetime | None:
-    """A time as Slurm prints it with TZ=UTC."""
+    """Read a time as Slurm prints it with TZ=UTC; None if it isn't one."""
     try:
         return datetime.fromisoformat(text).replace(tzinfo=UTC)
     except ValueError:
@@ -34,7 +34,7 @@ def moment(text: str) -> datetime | None:
 
 
 def length(text: str) -> timedelta | None:
-    """A limit like `1-02:00:00`, `04:00:00` or `30:00`; None if there is none."""
+    """Read a limit like `1-02:00:00`, `04:00:00` or `30:00`; None if there is none."""
     match = re.fullmatch(r"(?:(\d+)-)?(?:(\d+):)?(\d+)(?::(\d+))?", text)
     if not match:
         return None
@@ -47,23 +47,23 @@ def length(text: str) -> timedelta | None:
 
 
 def count(text: str) -> int | None:
-    """A number that may be missing or unlimited."""
+    """Read a number that may be missing or unlimited; None then."""
     return int(text) if text.isdigit() else None
 
 
 def gpus(gres: str) -> int:
-    """The GPUs in `gpu:a100:4(S:0-1),gpu:2,shard:8`."""
+    """Count the GPUs in `gpu:a100:4(S:0-1),gpu:2,shard:8`."""
     numbers = re.findall(r"(?:^|,)(?:gres/)?gpu(?::[^:,()]+)*?:(\d+)(?=[,(]|$)", gres)
     return sum(int(number) for number in numbers)
 
 
 def gpu_types(gres: str) -> tuple[str, ...]:
-    """The types in `gpu:a100:4(S:0-1),gpu:2,shard:8`: a GPU without one has none."""
+    """Return the GPU types in `gpu:a100:4(S:0-1),gpu:2,shard:8`; GPUs without a type are left out."""
     return tuple(dict.fromkeys(re.findall(r"(?:^|,)(?:gres/)?gpu:([^:,()]*[^\d:,()][^:,()]*):\d+", gres)))
 
 
 def hosts(text: str) -> tuple[str, ...]:
-    """The names in `c[1-3,07-09],login`."""
+    """Expand the host names in `c[1-3,07-09],login`."""
     names: list[str] = []
     for part in re.findall(r"(?:[^,\[]|\[[^\]]*\])+", text if text not in NOTHING else ""):
         names += _spread(part)
@@ -84,11 +84,11 @@ def _spread(part: str) -> Iterator[str]:
 
 
 def read_nodes(text: str) -> tuple[SiteNode, ...]:
-    """The nodes in `sinfo -N`: one line for each node and queue."""
+    """Read the nodes in `sinfo -N`, which has one line for each node and queue."""
     nodes: dict[str, SiteNode] = {}
     for line in text.splitlines():
         parts = line.strip().split("|")
-        if len(parts) not in (7, 8, 9) or not parts[2].isdigit():  # with less, as it was surveyed before
+        if len(parts) not in (7, 8, 9) or not parts[2].isdigit():  # older saved surveys have fewer columns
             continue
         name, queue, cpus, sizes, memory, gres, state, *more = parts
         tmp, features = more[:1], "".join(more[1:])
@@ -111,7 +111,7 @@ def _mib(text: str = "") -> int:
 
 
 def read_queues(text: str) -> tuple[SiteQueue, ...]:
-    """The partitions in `scontrol show partition -o`."""
+    """Read the partitions in `scontrol show partition -o`."""
     return tuple(_queue(values) for line in text.splitlines() if (values := pairs(line)).get("PartitionName"))
 
 
@@ -140,7 +140,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def read_reservations(text: str) -> tuple[SiteReservation, ...]:
-    """The reservations in `scontrol show res -o`."""
+    """Read the reservations in `scontrol show res -o`."""
     reservations = []
     for values in map(pairs, text.splitlines()):
         start, end = moment(values.get("StartTime", "")), moment(values.get("EndTime", ""))
@@ -152,38 +152,38 @@ def read_reservations(text: str) -> tuple[SiteReservation, ...]:
 
 
 def read_licenses(text: str) -> dict[str, int]:
-    """How many there are of each license in `scontrol show licenses -o`."""
+    """Read how many there are of each license in `scontrol show licenses -o`."""
     rows = [pairs(line) for line in text.splitlines()]
     return {row["LicenseName"]: count(row.get("Total", "")) or 0 for row in rows if row.get("LicenseName")}
 
 
 def read_config(text: str) -> dict[str, str]:
-    """The settings in `scontrol show config`."""
+    """Read the settings in `scontrol show config`."""
     lines = (line.partition("=") for line in text.splitlines() if "=" in line)
     return {name.strip(): value.strip() for name, _, value in lines}
 
 
 def counts_energy(config: Mapping[str, str]) -> bool:
-    """Whether nodes count energy, and accounting keeps what jobs used, as these settings say."""
+    """Whether nodes measure energy and accounting records it, by these settings."""
     counter = config.get("AcctGatherEnergyType", "").removeprefix("acct_gather_energy/")
     kept = config.get("AccountingStorageType", "").removeprefix("accounting_storage/")
     return counter not in NOTHING and kept not in NOTHING
 
 
 def read_accounts(text: str) -> tuple[str, ...]:
-    """The accounts in `sacctmgr -nP show assoc format=account,…`."""
+    """Read the accounts in `sacctmgr -nP show assoc format=account,…`."""
     return tuple(dict.fromkeys(line.strip().partition("|")[0] for line in text.splitlines() if line.strip()))
 
 
 def read_submits(text: str) -> dict[str, int]:
-    """How many jobs may be submitted at a time, by account or QOS, in lines of a name and such limits."""
+    """Read how many jobs may be submitted at a time, by account or QOS."""
     lines = [line.strip().split("|") for line in text.splitlines() if line.strip()]
     limits = {name: [most for word in words if (most := count(word)) is not None] for name, *words in lines}
     return {name: min(some) for name, some in limits.items() if some}
 
 
 def read_largest_array(config: Mapping[str, str]) -> int:
-    """How many parts an array may have."""
+    """Return how many parts an array may have."""
     most = count(config.get("MaxArraySize", ""))
     return LARGEST_ARRAY if most is None else most
 
@@ -197,14 +197,15 @@ class SlurmPlan:
 
 
 def read_plan(stderr: str) -> SlurmPlan | None:
-    """What `sbatch --test-only` says: `to start at TIME using 2 processors on nodes c[1-2] in partition debug`."""
+    """Read the output of `sbatch --test-only`: `to start at TIME using 2 processors on nodes c[1-2] in partition
+    debug`."""
     match = re.search(r"to start at (\S+)(?:.*? on nodes (\S+))?", stderr)
     start = moment(match[1]) if match else None
     return SlurmPlan(start, hosts(match[2] or "")) if match and start else None
 
 
 def read_limiter(config: Mapping[str, str]) -> Limiter | None:
-    """The limiter in `scontrol show config`; None if it is not on."""
+    """Read the limiter in `scontrol show config`; None if it isn't enabled."""
     words = [word.strip() for word in config.get("SlurmctldParameters", "").lower().split(",")]
     if "rl_enable" not in words:
         return None

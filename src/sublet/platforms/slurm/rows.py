@@ -1,4 +1,4 @@
-"""How a Slurm site tells of jobs: rows of squeue, sacct and scontrol."""
+"""Readers for a Slurm site's jobs: rows of squeue, sacct and scontrol."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from sublet.platforms.slurm.states import STATES
 QUEUE_FORMAT = "%F|%K|%T|%r|%S|%e|%P|%N|%j"
 PAST_FORMAT = "JobID,State,ExitCode,Start,End,Partition,NodeList,JobName"
 ENERGY_FORMAT = "JobID,State,ConsumedEnergyRaw,JobName"
-MOST_JOULES = 1 << 53  # above that are Slurm's numbers for *no value*
+MOST_JOULES = 1 << 53  # larger numbers are Slurm's codes for *no value*
 CUT = "..."
 
 
 def read_queue(text: str) -> dict[str, QueueRow]:
-    """The jobs in `squeue`, by their names, those of an array as NAME/N; of two alike, the one that is still there."""
+    """Read the jobs in `squeue` by name, those of an array as NAME/N; an active job wins over an ended one."""
     rows: dict[str, QueueRow] = {}
     for line in text.splitlines():
         parts = line.split("|", 8)
@@ -32,7 +32,7 @@ def read_queue(text: str) -> dict[str, QueueRow]:
 
 
 def _each(row: QueueRow, array: str) -> Iterator[tuple[str, QueueRow]]:
-    """A row for each part that it speaks of; under the plain name if it doesn't say which, or not of all of them."""
+    """Yield a row for each part that a row covers, and under the plain name if it doesn't list all of them."""
     numbers = elements(array)
     for number in numbers:
         yield part_of(row.name, number), replace(row, id=f"{row.id}_{number}", array=row.id)
@@ -41,9 +41,9 @@ def _each(row: QueueRow, array: str) -> Iterator[tuple[str, QueueRow]]:
 
 
 def elements(text: str) -> tuple[int, ...]:
-    """The numbers in `3`, `[0-9%2]`, `0-9:3` or `0,2,4-6`; none if it is no array.
+    """Return the numbers in `3`, `[0-9%2]`, `0-9:3` or `0,2,4-6`; none if it isn't an array.
 
-    Of a list that is too long only the beginning is printed, and dots: its last number may not be whole.
+    A list that is too long is cut and ends with dots; its last number may be incomplete and is left out.
     """
     numbers: list[int] = []
     words = text.strip("[]").partition("%")[0].split(",")
@@ -56,7 +56,7 @@ def elements(text: str) -> tuple[int, ...]:
 
 
 def read_past(text: str) -> dict[str, QueueRow]:
-    """The jobs in `sacct -X -P`, by their names, those of an array as NAME/N."""
+    """Read the jobs in `sacct -X -P` by name, those of an array as NAME/N."""
     rows: dict[str, QueueRow] = {}
     for line in text.splitlines():
         parts = line.split("|", 7)
@@ -71,9 +71,9 @@ def read_past(text: str) -> dict[str, QueueRow]:
 
 
 def read_energy(text: str) -> dict[str, int]:
-    """The joules of jobs that are over in `sacct -P`, by their names, those of an array as NAME/N; 0: not known.
+    """Read the joules of ended jobs in `sacct -P` by name, those of an array as NAME/N; 0 means unknown.
 
-    Where the job itself has none, the step that used most counts: steps overlap, and each counts its whole nodes.
+    If the job itself has none, the step that used most counts, because steps overlap and each counts its whole nodes.
     """
     names: dict[str, str] = {}
     jobs: dict[str, int] = {}
@@ -94,12 +94,12 @@ def read_energy(text: str) -> dict[str, int]:
 
 
 def _read_joules(text: str) -> int:
-    """What was used; what is empty, 0 or one of Slurm's numbers for *no value* is not known."""
+    """Read an amount of energy; 0, an empty text and Slurm's codes for *no value* are unknown, and read as 0."""
     return int(text) if text.isdecimal() and int(text) < MOST_JOULES else 0
 
 
 def read_jobs(text: str) -> dict[str, QueueRow]:
-    """The jobs in `scontrol show job -o`, by their names, those of an array as NAME/N."""
+    """Read the jobs in `scontrol show job -o` by name, those of an array as NAME/N."""
     rows: dict[str, QueueRow] = {}
     for values in map(pairs, text.splitlines()):
         if values.get("JobName"):

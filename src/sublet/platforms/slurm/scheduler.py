@@ -1,4 +1,4 @@
-"""Slurm, as what batch systems share knows it."""
+"""The description of Slurm for the shared code of batch systems."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sublet.platforms.slurm.states import STATES
 
 
 def find_limiter(answers: Answers) -> Limiter | None:
-    """Slurm's own limit on calls, where the site has it on."""
+    """Return Slurm's own limit on calls, where the site enables it."""
     return read.read_limiter(read.read_config(answers.get("config", "")))
 
 

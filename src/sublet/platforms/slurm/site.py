@@ -1,4 +1,4 @@
-"""What a survey of a Slurm site says: the site as its answers tell it, and the same for the service."""
+"""The survey of a Slurm site: the site as its commands describe it, and as the service needs it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sublet.platforms.slurm.offers import Site, notes
 
 
 def read_site(surveyor: Surveyor) -> Site:
-    """The site as it was at the last survey."""
+    """Return the site as of the last survey."""
     answers = surveyor.said
     config = read.read_config(answers.get("config", ""))
     return Site(
@@ -29,7 +29,8 @@ def read_site(surveyor: Surveyor) -> Site:
 
 
 def describe_site(surveyor: Surveyor, site: Site, queues: set[str], reservation: str) -> Survey:
-    """The same for the service: the nodes of these queues, and of the reservation if there is one."""
+    """Return the survey for the service: the nodes of these queues, and only those of the reservation if one is
+    named."""
     kept = {node for each in site.reservations if each.name == reservation for node in each.nodes}
     nodes = [
         each.node

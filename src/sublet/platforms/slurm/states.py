@@ -1,4 +1,4 @@
-"""What Slurm's states mean."""
+"""The meaning of Slurm's states."""
 
 from __future__ import annotations
 

@@ -1,19 +1,19 @@
 #!/bin/sh
-# The job of one session on a node, in POSIX sh and coreutils (grep, sed and find too). Where HTCondor starts it lie
+# The job of one session on a node, in POSIX sh and coreutils (grep, sed and find too). HTCondor starts it in a directory with
 #
 #   program        what to run and with what, written by the service; all of it is quoted data
 #   life.sh        what is done with a program on every platform
-#   work/, data/   the working directory, and what was brought; work/ travels back, and nothing else but
-#   record.json    how it ended: there from the first moment on, so that there is always something to bring back
+#   work/, data/   the working directory, and staged data; only work/ is sent back, and
+#   record.json    how it ended: it exists from the start, so that there is always something to send back
 #
-# What the program prints is streamed by HTCondor. A watcher beside it keeps its time and its memory. Every process of the
-# program is known by SUBLET_MARK in its environment, wherever it went on this node. A file `until` on the access point
-# moves the end of its time: it is fetched by condor_chirp when the time seems to be over.
+# HTCondor streams the program's output. A watcher beside it checks its time and its memory. Every process of the program is
+# identified by SUBLET_MARK in its environment, wherever it is on this node. A file `until` on the access point moves the end
+# of its time: it is fetched by condor_chirp when the time seems to be over.
 
 PATH=${PATH:-/usr/local/bin:/usr/bin:/bin}
 export PATH
 cd "${_CONDOR_SCRATCH_DIR:-.}" || exit 70
-exec 3>&2 2>/dev/null # a shell's own words about its processes are nobody's
+exec 3>&2 2>/dev/null # a shell's messages about its processes are of no use
 dir=$(pwd)
 : >record.json
 own=$(mktemp -d "$dir/.sublet.XXXXXX") || exit 70 # the job's own notes
@@ -25,7 +25,7 @@ short=
 kept=$(sed -n 's/^SubletKept *= *"\(.*\)"$/\1/p' "$_CONDOR_JOB_AD")
 mark=SUBLET_MARK=$session.${SUBLET_PART:-0}. # another part of the session may run beside this one
 
-record() { # kind, code and detail (as JSON)
+record() { # arguments: kind, code and detail (as JSON)
     times >"$own/times"
     { read -r _; read -r spent; } <"$own/times"
     printf '{"kind":"%s","code":%s,"detail":%s,"started":%s,"ended":%s,"node":"%s","times":"%s","peak":%s}\n' "$1" "$2" "$3" \
@@ -33,7 +33,7 @@ record() { # kind, code and detail (as JSON)
     mv record.part record.json
 }
 
-finish() { # only files and directories can travel, and what is sealed can't be removed
+finish() { # only files and directories can be sent back, and read-only ones cannot be removed
     trap '' TERM
     [ -n "$short" ] && rm -f "$short"
     chmod -R u+rwX work data storage kept
@@ -44,25 +44,25 @@ finish() { # only files and directories can travel, and what is sealed can't be 
     exit "$2"
 }
 
-list() { # the files in the working directory: size, time and name, with a zero byte after each
+list() { # lists the files in the working directory: size, time and name, with a zero byte after each
     find work -path work/.sublet -prune -o -type f -exec stat --printf='%s %.9Y %n\0' {} + | LC_ALL=C sort -z
 }
 
-leave_brought() { # what was brought and is as it was need not travel back
+leave_brought() { # staged files that have not changed need not be sent back
     [ -s "$own/brought" ] || return
     list | LC_ALL=C comm -z -12 - "$own/brought" | cut -z -d ' ' -f 3- | xargs -0 -r rm -f --
 }
 
-place() { # say in a file where the session's directory is
+place() { # replaces the placeholder in a file by the session's directory
     sed "s|$placeholder|$dir|g" "$1" >"$own/placed" && cat "$own/placed" >"$1"
 }
 
-share() { # a file that many share: where the system of this node keeps it, else as it came with the job
+share() { # a shared file: from where this node's system keeps it, else as it came with the job
     mkdir -p "${1%/*}"
     case $kept in */"$2"/content) ln -sn "$kept" "$1" ;; *) mv "$2" "$1" ;; esac
 }
 
-chirp() { # HTCondor's way from a job to its access point, where it is installed
+chirp() { # HTCondor's channel from a job to its access point, where it is installed
     for tool in "$_CONDOR_BIN/../libexec/condor/condor_chirp" "$_CONDOR_BIN/condor_chirp" "$(command -v condor_chirp)"; do
         [ -x "$tool" ] && { "$tool" "$@" >/dev/null; return; }
     done
@@ -74,7 +74,7 @@ moved() { # whether the end of its time was moved at the access point
     over=$(said "$own/until")
 }
 
-sum() { # of a line in a file of each process of the program, in KiB; sets `used`
+sum() { # adds up a line in a file of each process of the program, in KiB; sets `used`
     used=0
     for pid in $(marked); do
         while read -r name amount _; do
@@ -83,13 +83,13 @@ sum() { # of a line in a file of each process of the program, in KiB; sets `used
     done
 }
 
-memory() { # what all its processes use together: first quickly, and where that is too much, without counting shared pages twice
+memory() { # memory of all processes: measured quickly first, and if that is too much, without counting shared pages twice
     sum status VmRSS:
     [ "$used" -gt "$limit" ] && sum smaps_rollup Pss:
     [ "$((used * 1024))" -gt "$peak" ] && peak=$((used * 1024)) && printf '%s\n' "$peak" >"$own/peak"
 }
 
-watch() { # keep its time and its memory: warn, and stop it at the end
+watch() { # watches its time and its memory: warns, and stops it at the end
     warned= peak=0 over=$((began + duration))
     trap '' TERM
     while :; do
@@ -164,10 +164,10 @@ stop_all 1
 [ -n "$termed" ] && finish terminated "$code" '""'
 [ -e "$own/time" ] && finish timeout "$code" '""'
 [ -e "$own/memory" ] && finish out-of-memory "$code" "\"it used $(said "$own/memory") KiB\""
-if [ -s unstarted ]; then # a kind's own word that nothing was run, and why
+if [ -s unstarted ]; then # written by a kind if nothing was run, with the reason
     { read -r kind; IFS= read -r why; } <unstarted
     case $kind in staging-failed) ;; *) kind=not-started ;; esac
     finish "$kind" "$code" "${why:-\"\"}"
 fi
-detail=$(said detail) # a kind's word on how its program ended, as JSON
+detail=$(said detail) # written by a kind: how its program ended, as JSON
 finish exited "$code" "${detail:-\"\"}"

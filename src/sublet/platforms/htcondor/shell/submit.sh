@@ -1,8 +1,8 @@
-# Submits a session's jobs, once, at the access point. Arguments: the session's directory, how many tries are known to have
-# led to nothing, then the words of condor_submit. Prints what condor_submit said, now or earlier.
+# Submits a session's jobs, once, at the access point. Arguments: the session's directory, how many tries are known to
+# have submitted nothing, then the command line of condor_submit. Prints what condor_submit said, now or earlier.
 #
-# The lock is held until condor_submit has ended, whatever becomes of who asked for it. Exits with 75 if another try was cut off
-# before it could say what it submitted: then the queue has to be asked.
+# The lock is held until condor_submit has ended, even if its caller is gone. Exits with 75 if another try was
+# interrupted before it could say what it submitted: then the queue must be asked.
 
 cd "$1" || exit 70
 tried=tried.$2

@@ -1,6 +1,6 @@
-# Slurm's piece of cancel.sh. No number is named: scancel itself chooses by the name, or has the controller do so, at once and as
-# a whole, where that can (SCANCEL_CTLD; older ones don't mind). A controller that is away is told as "not permitted" on the first
-# road, and as what it is on the second.
+# Slurm's part of cancel.sh. The job is named, not numbered: scancel selects it by name itself, or lets the controller
+# do so atomically, where that is supported (SCANCEL_CTLD; older versions ignore it). If the controller is away, the
+# first form says "not permitted", and the second the real reason.
 
 cancel_job() { SCANCEL_CTLD=1 scancel --quiet --name="$key" 2>/dev/null || scancel --quiet --name="$key"; }
 

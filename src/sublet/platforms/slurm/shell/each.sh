@@ -1,5 +1,5 @@
-# Starts a session's program once on each node of its job, by srun; the words of the program are the arguments. The first that fails
-# ends the others, and its code is that of all: srun would tell the highest, which may be that of one that was ended then.
+# Starts a session's program, given by the arguments, once on each node of its job, with srun. The first that fails ends
+# the others, and its code is that of all: srun would report the highest, which may be that of one that was ended then.
 failed=${0%/*}/failed.$SLURM_JOB_ID
 if [ "$1" = --there ]; then
     shift

@@ -1,5 +1,5 @@
-# Slurm's piece of give_up.sh. Operators can delete anybody's reservation, so it is looked at once more, and must be this user's alone.
-# One that is over, or was never made, is no error. While a job in it is ending it can't be deleted yet.
+# Slurm's part of give_up.sh. Operators can delete anybody's reservation, so it is checked again, and must be for this
+# user only. One that has ended, or was never made, is no error. It can't be deleted while a job in it is ending.
 
 give_up_job() {
     name=sublet-$key

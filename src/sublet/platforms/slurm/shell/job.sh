@@ -1,4 +1,4 @@
-# Slurm's piece of job.sh: what a job knows of itself.
+# Slurm's part of job.sh: what a job knows of itself.
 scheduler=Slurm job_log=slurm.log
 job_id=$SLURM_JOB_ID job_nodes=${SLURM_JOB_NUM_NODES:-1} job_disk=$SLURM_TMPDIR job_part=${SLURM_ARRAY_TASK_ID:-0}
 part_id() { printf '%s_%s' "$SLURM_ARRAY_JOB_ID" "$1"; }

@@ -1,4 +1,4 @@
-# Slurm's piece of reserve.sh: a reservation for this user alone, which jobs run in by its name.
+# Slurm's part of reserve.sh: a reservation for this user only, which jobs use by its name.
 
 reserve_job() { scontrol create reservation ReservationName="sublet-$key" Users="$(id -un)" "$@"; }
 

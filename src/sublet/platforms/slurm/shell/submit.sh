@@ -1,10 +1,10 @@
-# Slurm's piece of submit.sh.
+# Slurm's part of submit.sh.
 
 submit_job() { exec sbatch --parsable --no-requeue --job-name="$key" --chdir="$dir" "$@" ./job.sh "$dir"; }
 
 read_id() {
     id=
-    while read -r line; do # some sites' sbatch says more than it was asked
+    while read -r line; do # at some sites sbatch prints more than the number
         line=${line%%;*}
         case ${line##* } in '' | *[!0-9]*) ;; *) id=${line##* } ;; esac
     done <<END
