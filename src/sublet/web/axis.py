@@ -1,4 +1,4 @@
-"""Where the ticks of a time axis go, by the clock of a zone."""
+"""The ticks of a time axis, at round times of a time zone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-MOST_TICKS = 10  # more than that can't be read
+MOST_TICKS = 10  # more would be unreadable
 ON_A_PHONE = 4
 
 MINUTES = (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720)
@@ -17,16 +17,16 @@ MONTHS = (1, 3, 6, 12)
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A line across the calendar, and what is written above it."""
+    """A vertical line in the calendar, and its label."""
 
     time: datetime
     label: str
-    day: str  # written above the label where a new day begins, else empty
-    fine: bool  # left out where there is little room
+    day: str  # shown above the label if a new day begins, else empty
+    fine: bool  # hidden on narrow screens
 
 
 def ticks(start: datetime, end: datetime, zone: ZoneInfo) -> list[Tick]:
-    """Round times of the zone's clock from start to end, about ten of them at most."""
+    """Return round local times from start to end, about ten at most."""
     times, format = _times(start, end, zone)
     stride = max(1, -(-len(times) // ON_A_PHONE))
     midnight = next((i for i, when in enumerate(times) if when.astimezone(zone).hour == 0), 0)  # always shown
@@ -63,7 +63,7 @@ def _inside(times: Iterator[datetime], start: datetime, end: datetime) -> list[d
 
 
 def _by_clock(first: date, last: date, minutes: int, zone: ZoneInfo) -> Iterator[datetime]:
-    """From each midnight anew, so that a day on which the clock changes puts only itself out of step."""
+    """Yield times that restart at each midnight, so that a change of the clock affects only its own day."""
     day = first
     while day <= last:
         when, stop = _midnight(day, zone), _midnight(day + timedelta(days=1), zone)

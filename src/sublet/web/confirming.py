@@ -1,4 +1,4 @@
-"""A question before something is lost: what it would do, on a page of its own, so that no script is needed."""
+"""Confirmation pages: a page of their own that explains the consequences, so that no script is needed."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from sublet.booking.model.session import Session
 from sublet.web.drawing import page
 from sublet.web.entry import Visitor
 
-CONFIRMED = "confirmed"  # the field that a confirmation page adds to the form
-MOST_NAMED = 12  # of the sessions or jobs that are affected; the others are counted
+CONFIRMED = "confirmed"  # the form field that a confirmation page adds
+MOST_NAMED = 12  # affected sessions or jobs that are listed; the others are counted
 
 
 @dataclass(frozen=True, slots=True)
 class Affected:
-    """A session or job that a change would touch; `address` is its page, if it has one."""
+    """A session or job that a change would affect; `address` is its page, if it has one."""
 
     name: str
     detail: str = ""
@@ -27,12 +27,12 @@ class Affected:
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """What a person is asked before something is lost."""
+    """A question that a person has to confirm before a destructive change."""
 
     title: str  # "End bold#1?"
-    effects: tuple[str, ...]  # sentences
+    effects: tuple[str, ...]  # sentences about the consequences
     button: str  # "End bold#1"
-    back: str  # the address to return to
+    back: str  # the page to return to
     affected: tuple[Affected, ...] = ()
 
 
@@ -42,7 +42,7 @@ def is_confirmed(form: Mapping[str, str]) -> bool:
 
 
 def confirm_page(request: Request, who: Visitor, question: Confirmation, form: Mapping[str, str]) -> Response:
-    """Ask, with a form that repeats what was sent."""
+    """Return a confirmation page, whose form repeats the submitted fields."""
     repeated = {name: value for name, value in form.items() if name not in ("token", CONFIRMED)}
     affected = question.affected
     return page(
@@ -57,7 +57,7 @@ def confirm_page(request: Request, who: Visitor, question: Confirmation, form: M
 
 
 def describe_affected_sessions(sessions: Iterable[Session]) -> tuple[Affected, ...]:
-    """These sessions, as a question names them."""
+    """Return the sessions as entries of a confirmation page."""
     return tuple(
         Affected(
             session.name,

@@ -1,4 +1,4 @@
-"""Templates, and what every page needs to be drawn: who looks, their zone, and the proof that its forms are ours."""
+"""Renders templates, with the values that every page needs: the visitor, their time zone, and the forms' tokens."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from sublet.web.entry import Visitor, form_token
 from sublet.web.local_times import localize
 from sublet.web.words import Clock
 
-ROOMS = ("web", "booking", "people", "access", "annexes", "apps", "notices", "data")  # each has templates of its own
-ZONE = "sublet_zone"  # a cookie that the pages' script sets: the browser's own zone
+ROOMS = ("web", "booking", "people", "access", "annexes", "apps", "notices", "data")  # the rooms that have templates
+ZONE = "sublet_zone"  # a cookie with the browser's time zone, set by the pages' script
 
 
 @cache
 def environment() -> Environment:
-    """The templates; every value in them is escaped."""
+    """Return the template environment, which escapes every value."""
     made = Environment(
         loader=ChoiceLoader([PackageLoader(f"sublet.{room}") for room in ROOMS]),
         autoescape=True,
@@ -57,14 +57,14 @@ def environment() -> Environment:
 
 
 def clock_of(request: Request) -> Clock:
-    """The present, in the visitor's zone."""
+    """Return the current time in the visitor's time zone."""
     return Clock.of(request.cookies.get(ZONE, "").replace("%2F", "/"), service_of(request).now())
 
 
 def page(
     request: Request, template: str, visitor: Visitor | None = None, status: int = 200, **values: Any
 ) -> HTMLResponse:
-    """A page."""
+    """Render a template as a page."""
     service = service_of(request)
 
     def token(path: str) -> str:
@@ -93,6 +93,6 @@ def page(
 
 @cache
 def _static(name: str) -> str:
-    """The address of a file of ours; it changes with the file, so that a browser may keep it."""
+    """Return the URL of a static file, with a hash of its content so that browsers can cache it."""
     content = files.files("sublet.web").joinpath("static", name).read_bytes()
     return f"/web/static/{name}?v={hashlib.sha256(content).hexdigest()[:10]}"

@@ -1,4 +1,4 @@
-"""Who looks at a page: signed cookies, links that let someone in once, and proof that a form is ours."""
+"""Authentication of visitors: signed cookies, single-use sign-in links, and tokens against forged forms."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from sublet.people.model.person import Person
 from sublet.service import Service
 
 COOKIE = "sublet_web"
-KNOWN_COOKIE = "sublet_known"  # of a browser that has signed in: it shows that, and opens nothing
-HOST = "__Host-"  # before their names, by https: no other host, and nothing that came unprotected, can have set them
+KNOWN_COOKIE = "sublet_known"  # shows that someone has signed in with this browser before; grants no access
+HOST = "__Host-"  # cookie prefix for https: only this host can set such a cookie, and only securely
 STAY = timedelta(hours=12)
 KNOWN_LASTS = timedelta(days=365)
 CODE_LASTS = timedelta(minutes=5)
@@ -32,29 +32,29 @@ LOOPBACK = ("localhost", "127.0.0.1", "[::1]", "::1", "sublet", "")
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """Someone who may see pages, and the secret part of their cookie."""
+    """A person who may see pages, and their cookie."""
 
     person: Person
-    cookie: str  # empty by the Unix socket, where nobody signs in
-    token: str = ""  # the id of the token that it was given for
+    cookie: str  # empty on the Unix socket, where nobody signs in
+    token: str = ""  # the id of the token that the cookie was issued for
 
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """Who a sealed text is for, and the token that it was given for; a revoked token ends the visit too."""
+    """The person that a signed text is for, and the token behind it; revoking the token ends the visit, too."""
 
     person: Person
-    token: str  # empty for what a link has brought
+    token: str  # empty if it came from a sign-in link
 
 
 @dataclass
 class UsedCodes:
-    """Codes that have let someone in; each is remembered until it would have expired anyway."""
+    """The sign-in codes that were used, each remembered until it would have expired."""
 
     until: dict[str, datetime] = field(default_factory=dict)
 
     def first_use(self, code: str, now: datetime) -> bool:
-        """Whether this is the first time that the code is shown."""
+        """Record the use of a code; return whether it is the first."""
         self.until = {used: end for used, end in self.until.items() if end > now}
         if code in self.until:
             return False
@@ -63,7 +63,7 @@ class UsedCodes:
 
 
 def seal(service: Service, purpose: str, sealed: Sealed, lasts: timedelta) -> str:
-    """A text that only this service can have made: who it is for, and until when it counts."""
+    """Return a text, signed by this service, that names a person and an expiry."""
     until = int((service.now() + lasts).timestamp())
     once = secrets.token_urlsafe(12)
     content = json.dumps([sealed.person.name, sealed.person.operator, sealed.token, until, once], separators=(",", ":"))
@@ -72,7 +72,7 @@ def seal(service: Service, purpose: str, sealed: Sealed, lasts: timedelta) -> st
 
 
 def unseal(service: Service, purpose: str, text: str) -> Sealed | None:
-    """What such a text says, if it is genuine, made for this purpose, and still counts."""
+    """Return the content of such a text if it is genuine, made for this purpose, and not expired; otherwise None."""
     body, _, signature = text[:MOST_SEALED].partition(".")
     if not hmac.compare_digest(_sign(service, purpose, body).encode(), signature.encode()):
         return None
@@ -84,12 +84,12 @@ def unseal(service: Service, purpose: str, text: str) -> Sealed | None:
 
 
 def issue_code(service: Service, person: Person) -> str:
-    """A code that lets this person in once, within five minutes."""
+    """Return a code that signs this person in once, within five minutes."""
     return seal(service, "code", Sealed(person, ""), CODE_LASTS)
 
 
 async def visitor_of(request: Request) -> Visitor:
-    """Who looks at this page, or NotSignedIn."""
+    """Return the visitor of this page; raise NotSignedIn if there is none."""
     if on_socket(request.scope):
         owner: Person = request.app.state.owner
         return Visitor(owner, "")
@@ -106,9 +106,10 @@ async def visitor_of(request: Request) -> Visitor:
 
 
 def let_in(request: Request, sealed: Sealed, stay: timedelta, to: str) -> Response:
-    """Give a browser its cookie: new each time, and of no use to scripts and other sites' forms.
+    """Set the session cookie, new each time and hidden from scripts and other sites' forms, and redirect.
 
-    A gateway's comes along when a link in a mail is followed; forms have their proof.
+    A gateway's cookie is SameSite=Lax, so that it is sent when a link in a mail is followed; forms are protected by
+    tokens.
     """
     service, https = service_of(request), _by_https(request)
     response = RedirectResponse(to, 303)
@@ -125,7 +126,7 @@ def let_in(request: Request, sealed: Sealed, stay: timedelta, to: str) -> Respon
 
 
 def remember(request: Request, response: Response, address: str) -> None:
-    """Let a browser show later that someone has signed in there by this address, which its cookie does not name."""
+    """Set a cookie that shows later that this address has signed in with this browser, without naming the address."""
     https = _by_https(request)
     response.set_cookie(
         _prefix_cookie(KNOWN_COOKIE, https),
@@ -139,7 +140,7 @@ def remember(request: Request, response: Response, address: str) -> None:
 
 
 def is_known(request: Request, address: str) -> bool:
-    """Whether this browser shows that someone has signed in there by this address."""
+    """Whether this browser has the cookie that shows that this address has signed in with it before."""
     shown = request.cookies.get(_prefix_cookie(KNOWN_COOKIE, _by_https(request)), "")
     try:
         genuine = _sign(service_of(request), "known", service_of(request).authority.check_address(address))
@@ -149,14 +150,14 @@ def is_known(request: Request, address: str) -> bool:
 
 
 def next_of(form: Mapping[str, str]) -> str:
-    """Where to go after signing in: a page of ours, whatever was sent."""
+    """Return the page to go to after signing in, which is always one of this service's."""
     path = form.get("next", "")
     ours = path.startswith("/web/") and "\\" not in path and path.isprintable()
     return path if ours else "/web/"
 
 
 def cookie_name(request: Request) -> str:
-    """What the cookie is called on the way that this request came."""
+    """Return the cookie's name for the protocol of this request."""
     return _prefix_cookie(COOKIE, _by_https(request))
 
 
@@ -165,7 +166,7 @@ def _prefix_cookie(name: str, https: bool) -> str:
 
 
 def delete_cookie(request: Request, response: Response) -> None:
-    """Let a browser in no more."""
+    """Delete the session cookie."""
     https = _by_https(request)
     response.delete_cookie(cookie_name(request), path="/" if https else "/web", secure=https, httponly=True)
 
@@ -175,15 +176,15 @@ def _by_https(request: Request) -> bool:
 
 
 def form_token(service: Service, cookie: str, path: str) -> str:
-    """The proof that a form to this path was on a page that this visitor was shown."""
+    """Return the token that proves that a form for this path was on a page shown to this visitor."""
     return _sign(service, "form", f"{cookie} {path}")
 
 
 def check_post(request: Request, cookie: str, token: str, path: str = "") -> None:
-    """Refuse a form that another site sent, or that carries no proof; a script's requests have that of one `path`."""
+    """Raise Forged for a form from another site or without a valid token; scripts' requests use the token of `path`."""
     service = service_of(request)
     site = request.headers.get("sec-fetch-site", "same-origin")
-    origin = request.headers.get("origin", "null")  # our pages send no referrer, so browsers may say null
+    origin = request.headers.get("origin", "null")  # our pages send no referrer, so browsers may send null
     ours = origin == "null" or origin.partition("://")[2] == request.headers.get("host", "")
     genuine = hmac.compare_digest(form_token(service, cookie, path or request.url.path).encode(), token.encode())
     if site not in ("same-origin", "none") or not ours or not genuine:
@@ -191,7 +192,7 @@ def check_post(request: Request, cookie: str, token: str, path: str = "") -> Non
 
 
 def check_host(request: Request) -> None:
-    """By the Unix socket only its owner comes; a name other than this machine's is a trick or a careless proxy."""
+    """Raise Forged if a request on the owner's Unix socket has a foreign host name, by an attack or a bad proxy."""
     host = request.headers.get("host", "")
     name = host if host.endswith("]") else host.rpartition(":")[0] or host
     if on_socket(request.scope) and name not in LOOPBACK:

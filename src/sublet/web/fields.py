@@ -1,16 +1,16 @@
-"""One field of a form, as `templates/fields.html` draws it."""
+"""One field of a form, as `templates/fields.html` renders it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-TICKED = "true"  # what a box sends
+TICKED = "true"  # the value that a checkbox sends
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field: the name under which it is sent, what it is called on the page, how it is asked, and what it holds."""
+    """A form field: its name, id, label, type of control and value."""
 
     key: str
     id: str
@@ -19,5 +19,5 @@ class Field:
     value: str = ""
     hint: str = ""
     unit: str = ""
-    choices: tuple[tuple[str, str], ...] = ()  # what is sent, and its words
+    choices: tuple[tuple[str, str], ...] = ()  # value → label
     attributes: Mapping[str, str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Points in time inside sentences and forms, in the visitor's own zone: a page has one clock."""
+"""Converts times in sentences and forms to the visitor's time zone, so that a page has one clock."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TOLD = re.compile(
 
 
 def localize(text: object, clock: Clock) -> Markup:
-    """A sentence with each point in time that it names in UTC on the visitor's clock; UTC is in the title."""
+    """Return a sentence with the times in it converted to the visitor's zone; UTC is in each one's title."""
     plain, made, after = str(text), Markup(), 0
     for match in TOLD.finditer(plain):
         made += escape(plain[after : match.start()]) + _element(match, clock)
@@ -52,7 +52,7 @@ def _element(match: re.Match[str], clock: Clock) -> Markup:
             return start + escape(f" for {describe_duration(parse_duration(part['length']))}")
         return _span(_read(part["start"] or f"{part['first']} UTC"), _read(part["end"] or part["last"]), clock)
     except (ValueError, OverflowError, BadAmount):
-        return escape(match[0])  # it only looks like a time
+        return escape(match[0])  # it only looks like one
 
 
 def _read(text: str) -> datetime:
@@ -60,13 +60,13 @@ def _read(text: str) -> datetime:
 
 
 def _near(text: str, now: datetime) -> datetime:
-    """A time of day in UTC, on the day on which it is nearest to now."""
+    """Return a time of day in UTC, on the day that makes it closest to now."""
     hour = datetime.fromisoformat(f"{now.astimezone(UTC):%Y-%m-%d}T{text.removesuffix(' UTC')}").replace(tzinfo=UTC)
     return min((hour + timedelta(days=days) for days in (-1, 0, 1)), key=lambda time: abs(time - now))
 
 
 def _in_words(hour: str, date: str, zone: str, now: datetime) -> datetime:
-    """`09:00` on `Monday 16 November` of a zone, in the year in which that is nearest to now."""
+    """Return a time such as `09:00` on `Monday 16 November`, in the year that makes it closest to now."""
     _, day, month = date.split()
     clock = zone_of(zone)
     times = [
@@ -87,7 +87,7 @@ def _span(start: datetime, end: datetime, clock: Clock) -> Markup:
 
 
 def show_in_zone(text: str, zone: ZoneInfo) -> str:
-    """An interval in UTC as it would be typed in the zone of the page; any other start as it is."""
+    """Return an interval in UTC as it would be typed in a time zone; any other text is unchanged."""
     try:
         parts = [part if part[:1] in "Pp" else _read(part).astimezone(zone).isoformat() for part in text.split("/")]
     except ValueError:

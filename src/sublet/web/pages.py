@@ -1,4 +1,4 @@
-"""The pages under /web: an application of its own, with its own door, its own errors and stricter headers."""
+"""The pages under /web: a separate application with its own authentication, errors and stricter headers."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
-KEPT = "public, max-age=31536000, immutable"  # addresses of our files change with the files
+KEPT = "public, max-age=31536000, immutable"  # static URLs change with the files' content
 
 
 def mount(app: FastAPI) -> None:
-    """Put the pages into the application, over the same service."""
+    """Mount the pages in the application, with the same service."""
     allow_any_path()
     pages = Starlette(
         routes=[
@@ -160,7 +160,7 @@ def mount(app: FastAPI) -> None:
 
 
 def _guard(scope: Scope, head: Message) -> Message:
-    """Headers that keep a browser from being tricked, on every answer; nothing private is kept by it."""
+    """Add security headers to every answer, and forbid caching of all but static files."""
     is_static = scope["path"].startswith("/web/static/")
     headers = MutableHeaders(scope=head)
     for name, value in HEADERS.items():
@@ -186,7 +186,7 @@ async def _ours(request: Request, error: Exception) -> Response:
 
 
 def _come_again(here: str) -> Response:
-    """For a link of another site, as in a letter or a session: our cookie is not sent along then, but is from here."""
+    """Return a page that reloads itself, after a link from another site, with which our strict cookie isn't sent."""
     words = f'<meta http-equiv="refresh" content="0; url={escape(here)}"><title>Sublet</title>'
     return Response(f'<!doctype html><html lang="en"><head>{words}</head></html>', media_type="text/html")
 

@@ -1,4 +1,4 @@
-"""What comes in with a page: who sends it, the fields of a form, and the proof that the form is ours."""
+"""Reads requests to pages: the visitor, the fields of a form, and its token."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from sublet.web.entry import Visitor, check_host, check_post, visitor_of
 
 T = TypeVar("T")
 MOST_FIELDS = 100
-MOST_BYTES = 4 * 1024 * 1024  # a document of 1 MiB, each of whose characters may take three
+MOST_BYTES = 4 * 1024 * 1024  # a document of 1 MiB, percent-encoded to three times its size
 
 
 async def visitor(request: Request) -> Visitor:
-    """Who looks at this page, or NotSignedIn."""
+    """Return the visitor of this page; raise NotSignedIn if there is none."""
     check_host(request)
     return await visitor_of(request)
 
 
 async def fields(request: Request, most: int = MOST_FIELDS) -> dict[str, str]:
-    """The fields of a form that was sent."""
+    """Return the fields of a submitted form."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/x-www-form-urlencoded":
         raise WrongType(type=kind or "(none)", hint="Send the form from its page.")
@@ -37,7 +37,7 @@ async def fields(request: Request, most: int = MOST_FIELDS) -> dict[str, str]:
 
 
 async def read_form(request: Request, most: int = MOST_FIELDS) -> tuple[Visitor, dict[str, str]]:
-    """Who sent a form, and its fields; Forged if it did not come from a page of theirs."""
+    """Return the visitor and the fields of a submitted form; raise Forged if its token is invalid."""
     who = await visitor(request)
     form = await fields(request, most)
     check_post(request, who.cookie, form.get("token", ""))
@@ -45,7 +45,7 @@ async def read_form(request: Request, most: int = MOST_FIELDS) -> tuple[Visitor,
 
 
 def change_of(request: Request, changes: Mapping[str, T]) -> T:
-    """The change that an address names; there is no such page if it names none of these."""
+    """Return the change that the URL names; raise 404 if it isn't one of these."""
     change = changes.get(request.path_params["change"])
     if change is None:
         raise HTTPException(404)

@@ -1,4 +1,4 @@
-"""Times and amounts as a person reads them, in the person's own zone."""
+"""Times and amounts for people, in the visitor's time zone."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """The present, and the zone in which a person's times are written."""
+    """The current time, and the visitor's time zone."""
 
     now: datetime
     zone: ZoneInfo
 
     @classmethod
     def of(cls, name: str, now: datetime) -> Clock:
-        """A clock in the zone of that name; in UTC if there is no such zone."""
+        """Return a clock in the named time zone, or in UTC if there is no such zone."""
         try:
             return cls(now, zone_of(name if 0 < len(name) <= LONGEST_ZONE else "UTC"))
         except BadAmount:
@@ -63,7 +63,7 @@ class Clock:
 
     @property
     def name(self) -> str:
-        """`UTC`, or `Europe/London (UTC+1)`."""
+        """The zone's name: `UTC`, or `Europe/London (UTC+1)`."""
         offset = self.now.astimezone(self.zone).utcoffset() or timedelta(0)
         if self.zone.key in ("UTC", "Etc/UTC"):
             return "UTC"
@@ -72,32 +72,32 @@ class Clock:
         return f"{self.zone.key} (UTC{sign}{hours}{f':{minutes:02}' if minutes else ''})"
 
     def day(self, time: datetime) -> str:
-        """`today`, `tomorrow`, `yesterday`, `Mon 3 Mar`, `Mon 3 Mar 2028`."""
+        """Return the day: `today`, `tomorrow`, `yesterday`, `Mon 3 Mar`, `Mon 3 Mar 2028`."""
         local, today = time.astimezone(self.zone).date(), self.now.astimezone(self.zone).date()
         near = {0: "today", 1: "tomorrow", -1: "yesterday"}.get((local - today).days)
         return near or f"{local:%a} {local.day} {local:%b}" + ("" if local.year == today.year else f" {local.year}")
 
     def time(self, time: datetime) -> str:
-        """`09:00`, with seconds where there are any."""
+        """Return the time of day, `09:00`, with seconds if there are any."""
         local = time.astimezone(self.zone)
         return f"{local:%H:%M:%S}" if local.second else f"{local:%H:%M}"
 
     def moment(self, time: datetime) -> str:
-        """`tomorrow 09:00`."""
+        """Return the day and time: `tomorrow 09:00`."""
         return f"{self.day(time)} {self.time(time)}"
 
     def at_moment(self, time: datetime) -> str:
-        """`tomorrow at 09:00`, `on Mon 3 Mar at 09:00`: the same in a sentence that would say `at`."""
+        """Return the day and time for use in a sentence: `tomorrow at 09:00`, `on Mon 3 Mar at 09:00`."""
         day = self.day(time)
         return f"{'on ' if ' ' in day else ''}{day} at {self.time(time)}"
 
     def span(self, start: datetime, end: datetime) -> str:
-        """`tomorrow 09:00–12:00`, with the second day if it is another."""
+        """Return a range, `tomorrow 09:00–12:00`, with the second day if it is another."""
         last = self.time(end) if self.day(start) == self.day(end) else self.moment(end)
         return f"{self.moment(start)}–{last}"
 
     def away(self, time: datetime) -> str:
-        """`in 2 h`, `5 min ago`: to the two largest units."""
+        """Return the distance from now to the two largest units: `in 2 h`, `5 min ago`."""
         seconds = round((time - self.now).total_seconds())
         if seconds == 0:
             return "now"
@@ -106,27 +106,27 @@ class Clock:
 
 
 def utc(time: datetime) -> str:
-    """A time for the record: `2026-03-03 09:00:00 UTC`."""
+    """Return a time in UTC for the record: `2026-03-03 09:00:00 UTC`."""
     return f"{time.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def machine(time: datetime) -> str:
-    """A time for programs, in UTC."""
+    """Return a time in UTC for programs: `2026-03-03T09:00:00Z`."""
     return f"{time.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def duration_about(length: timedelta) -> str:
-    """A duration to the two largest units: `2 d 4 h`, `5 min 3 s`."""
+    """Return a duration to the two largest units: `2 d 4 h`, `5 min 3 s`."""
     return describe_duration(length, units=2)
 
 
 def duration_signed(length: timedelta) -> str:
-    """A duration that may be on either side of nothing: `5 min`, `−2 h`."""
+    """Return a duration that may be negative: `5 min`, `−2 h`."""
     return f"−{duration_about(-length)}" if length < timedelta(0) else duration_about(length)
 
 
 def memory_about(size: int) -> str:
-    """An amount of memory to a tenth: `15.6 GiB`."""
+    """Return an amount of memory to a tenth: `15.6 GiB`."""
     for name, unit in UNITS:
         if size >= unit:
             return f"{size / unit:.1f}".removesuffix(".0") + f" {name}"
@@ -134,25 +134,25 @@ def memory_about(size: int) -> str:
 
 
 def count_text(number: int, noun: str, many: str = "") -> str:
-    """`1 core`, `2 cores`."""
+    """Return a number with its noun: `1 core`, `2 cores`."""
     return f"{number} {noun if number == 1 else many or noun + 's'}"
 
 
 def has(amounts: Shape | Node | Take) -> str:
-    """What a node has, or what is taken of it: `4 cores · 8 GiB · 1 GPU`."""
+    """Return the resources of a node, or those taken of it: `4 cores · 8 GiB · 1 GPU`."""
     gpus = f" · {count_text(amounts.gpus, 'GPU')}" if amounts.gpus else ""
     disk = f" · {memory_about(amounts.disk)} of disk" if amounts.disk else ""
     return f"{count_text(amounts.cores, 'core')} · {memory_about(amounts.memory)}{gpus}{disk}"
 
 
 def resources(offer: Offer) -> str:
-    """What an offer gives: `2 nodes, each 4 cores · 8 GiB`."""
+    """Return the resources of an offer: `2 nodes, each 4 cores · 8 GiB`."""
     each = has(offer.shape)
     return f"{len(offer.nodes)} nodes, each {each}" if len(offer.nodes) > 1 else each
 
 
 def price(quotes: Iterable[Quote]) -> str:
-    """What something costs, in a line; nothing costs `nothing`."""
+    """Return prices in a line, or `nothing`."""
     return ", ".join(_quote(quote) for quote in quotes if quote.max) or "nothing"
 
 
@@ -163,11 +163,11 @@ def _quote(quote: Quote) -> str:
 
 
 def kind_text(kind: str) -> str:
-    """A kind of executable in words."""
+    """Return a kind of executable in words."""
     return KINDS.get(kind, kind)
 
 
-# What would be possible, for who reads a page and not a terminal: by kind and field of a reason, with where it is done.
+# Alternatives in the words of a page, not of a terminal: by a reason's kind and field, with the page to go to.
 NEAREST = {
     ("urn:held", "offers"): ("your other offers given back, by the button above", ""),
     ("urn:not-allowed", "executable.kind"): ("one of the apps here, or yours once it was reviewed", "/web/apps"),
@@ -178,12 +178,12 @@ NEAREST |= {("urn:not-allowed", noun): ("what you have access to, or ask for it"
 
 
 def describe_nearest(reason: Reason) -> tuple[str, str]:
-    """What would be possible instead, and the page where it is done, if there is one."""
+    """Return what would be possible instead, and the page for it if there is one."""
     return NEAREST.get((reason.kind, reason.field), (reason.nearest, "")) if reason.nearest else ("", "")
 
 
 def describe_enough(hint: Reason) -> str:
-    """What a hint advises: `1 core`, `5 min`, `3GiB`."""
+    """Return the amount that a hint advises: `1 core`, `5 min`, `3GiB`."""
     if hint.field == "cores":
         return count_text(int(hint.nearest), "core")
     return describe_duration(parse_duration(hint.nearest)) if hint.field == "time" else hint.nearest
