@@ -1,4 +1,4 @@
-"""Something done to the head of every HTTP answer: pure ASGI, so that streams stay streams."""
+"""Changes the head of HTTP answers, in pure ASGI so that streams aren't buffered."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
 class AnswerHeads:
-    """An application whose answers begin as `change` makes of them: it is given the request and the head."""
+    """An application that changes the start message of each answer with `change`, given the request's scope."""
 
     def __init__(self, app: ASGIApp, change: Callable[[Scope, Message], Message]) -> None:
-        """Change the answers of this one."""
+        """Wrap an application."""
         self.app, self.change = app, change
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

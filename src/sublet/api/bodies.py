@@ -1,4 +1,4 @@
-"""What comes in and goes out: a body within its limit, and JSON or YAML as the caller prefers."""
+"""Bodies of requests and answers: read up to a limit, and written as JSON or YAML, as the caller prefers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ YAML_TYPES = (YAML, "text/yaml", "application/x-yaml", "application/yml", "text/
 
 
 async def read_body(request: Request, limit: int = LIMIT) -> bytes:
-    """The whole body, read no further than the limit, whatever its length is said to be."""
+    """Return the whole body; raise TooLarge beyond the limit, whatever Content-Length says."""
     length = request.headers.get("content-length", "")
     if length.isdigit() and int(length) > limit:
         raise too_large(limit)
@@ -34,14 +34,14 @@ async def read_body(request: Request, limit: int = LIMIT) -> bytes:
 
 
 def too_large(limit: int = LIMIT) -> TooLarge:
-    """The error for a body that has more than that."""
+    """Return the error for a body beyond the limit."""
     return TooLarge(limit=_mebibytes(limit))
 
 
 def choose_media_type(request: Request) -> str:
-    """The type to answer in: what is accepted; for `*/*` or no word, the type that was sent, else JSON.
+    """Return the type to answer in, by `Accept`; for `*/*` or without it, the request's own type, or else JSON.
 
-    JSON is YAML too, so a client that takes the draft's default (YAML when nothing is declared) can read it.
+    JSON is valid YAML, so a client that expects the draft's default (YAML if nothing is declared) can read it.
     """
     accept = request.headers.get("accept", "")
     if not accept or accept == "*/*":
@@ -60,19 +60,19 @@ def choose_media_type(request: Request) -> str:
 
 
 def document_response(document: Any, kind: str, status: int = 200, location: str = "") -> Response:
-    """A document in the type that was preferred."""
+    """Return a document as a response of this media type."""
     body = to_json(document) if kind == JSON else to_yaml(document)
     headers = {"location": location, "vary": "accept"} if location else {"vary": "accept"}
     return Response(body, status, headers, media_type=kind)
 
 
 def json_response(view: Any, status: int = 200) -> Response:
-    """A view as JSON, in the views' own writing of instants and durations; not validated again."""
+    """Return a view as a JSON response, without validating it again."""
     return Response(to_json(plain(view)), status, media_type=JSON)
 
 
 def to_yaml(document: Any) -> bytes:
-    """YAML that YAML 1.1 readers understand too: YES, NO and instants quoted, nothing aliased."""
+    """Return YAML that YAML 1.1 readers understand, too: YES, NO and instants are quoted, and nothing is aliased."""
     text: str = yaml.dump(document, Dumper=_PlainYaml, sort_keys=False, allow_unicode=True, width=120)
     return text.encode()
 

@@ -1,4 +1,4 @@
-"""What OpenAPI says of the addresses: their bodies, their answers, their problems."""
+"""What OpenAPI says about the endpoints: their bodies, answers and problems."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ IDEMPOTENCY_KEY = {
 
 
 def describe_keyed(responses: Responses) -> Route:
-    """How an address that takes an idempotency key is described."""
+    """Return the description of an endpoint that takes an idempotency key."""
     return {"responses": {**responses, **problems(422)}, "openapi_extra": {"parameters": [IDEMPOTENCY_KEY]}}
 
 
@@ -53,7 +53,7 @@ BYTES: Schema = {"type": "string"}
 
 
 def problems(*codes: int) -> Responses:
-    """The problems that an address can answer with; whoever needs a token can try too many."""
+    """Return the problems that an endpoint can answer with; one that needs a token can also answer 429."""
     return {
         code: {"description": WHEN[code], "content": {MEDIA_TYPE: {"schema": ref("Problem")}}}
         for code in sorted({*codes, *((429,) if 401 in codes else ())})
@@ -102,7 +102,7 @@ _ASK = {
     },
     **_body("ExecutionRequest", REQUESTS),
 }
-# IVOA's own names of the operations, and what each takes and answers.
+# IVOA's own names of the operations, with their bodies and answers.
 BROKER: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/requests"): {"operationId": "ExecutionRequest", **_ASK},
     ("POST", "/offersets"): {"operationId": "ExecutionRequestOlder", "deprecated": True, **_ASK},
@@ -140,7 +140,7 @@ BROKER: dict[tuple[str, str], dict[str, Any]] = {
 
 
 def _broker(routes: Sequence[HttpRoute]) -> dict[str, dict[str, Any]]:
-    """The paths of the broker, in the order of its routes."""
+    """Return the paths of the broker, in the order of its routes."""
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
         (method,) = (route.methods or set()) - {"HEAD"}
@@ -215,7 +215,7 @@ OPEN = frozenset(
 
 
 def openapi(app: FastAPI, broker: Sequence[HttpRoute]) -> dict[str, Any]:
-    """The whole description, made once."""
+    """Return the whole description, made once."""
     if app.openapi_schema is None:
         made = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
         made["paths"] = _broker(broker) | made["paths"]
@@ -233,10 +233,10 @@ def openapi(app: FastAPI, broker: Sequence[HttpRoute]) -> dict[str, Any]:
 
 
 def _tidy(path: str, operation: dict[str, Any]) -> None:
-    """Say no more than is true: what FastAPI would answer with 422 is a 400 here."""
-    if MEDIA_TYPE not in operation["responses"].get(INVALID, {}).get("content", {}):  # ours is of a reused key
+    """Correct FastAPI's defaults: invalid requests are answered with 400 here, not with 422."""
+    if MEDIA_TYPE not in operation["responses"].get(INVALID, {}).get("content", {}):  # ours is for a reused key
         operation["responses"].pop(INVALID, None)
     if path in OPEN:
         operation["security"] = []
-    elif path.startswith("/v1/"):  # a parameter that it does not know is refused
+    elif path.startswith("/v1/"):  # unknown parameters are refused
         operation["responses"] |= {str(code): answer for code, answer in problems(400).items() if code != 429}

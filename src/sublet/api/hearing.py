@@ -1,4 +1,4 @@
-"""Whether whoever asked is still there."""
+"""Detects clients that have disconnected."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from starlette.requests import Request
 
 
 def has_gone(request: Request) -> bool:
-    """Whether the client of a request whose body was read has closed the connection, as far as that is known now.
+    """Whether the client of a request whose body was read is known to have closed the connection.
 
-    What would come next is looked at without waiting for it: Starlette's way makes and cancels a scope for that, which
-    costs as much as a read of the database.
+    The next message is polled without waiting: Starlette's method creates and cancels a scope for that, which costs as
+    much as a read of the database.
     """
     coming = request.receive()
     try:

@@ -1,4 +1,4 @@
-"""The header `Idempotency-Key`: the same request under the same key, sent again, does nothing anew."""
+"""The header `Idempotency-Key`: repeating a request with the same key has no further effect."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LONGEST = 255  # characters
 
 
 def read_key(request: Request) -> str | None:
-    """The key that a request came with."""
+    """Return the request's idempotency key, or None."""
     key = request.headers.get("idempotency-key", "").strip()
     if len(key) > LONGEST:
         raise BadRequest(detail=f"the Idempotency-Key has more than {LONGEST} characters", hint="Send a UUID.")
@@ -21,7 +21,7 @@ def read_key(request: Request) -> str | None:
 
 
 async def _key(request: Request) -> str | None:
-    return read_key(request)  # FastAPI has a thread run what is not async
+    return read_key(request)  # FastAPI runs functions that aren't async in a thread
 
 
 Key = Annotated[str | None, Depends(_key)]

@@ -1,4 +1,4 @@
-"""Addresses of files: a file's name can have any character in it, a line break too."""
+"""URLs of files, whose names can have any character, even a line break."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from starlette.convertors import PathConvertor, register_url_convertor
 
 
 class AnyPath(PathConvertor):
-    """`{path:path}`, over several lines if need be."""
+    """The converter `{path:path}`, which also matches line breaks."""
 
     regex = "(?s:.*)"
 
 
 def allow_any_path() -> None:
-    """Make it so for all routes that are made from now on."""
+    """Use this converter for all routes that are created from now on."""
     register_url_convertor("path", AnyPath())

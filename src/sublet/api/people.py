@@ -1,4 +1,4 @@
-"""Who is asking: on the Unix socket its owner, on TCP whoever holds the token. Cookies count for nothing here."""
+"""Authentication of the API: on the Unix socket its owner, on TCP the holder of a token. Cookies are ignored here."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from sublet.people.model.assertion import Errand
 from sublet.people.model.person import Person
 from sublet.service import Service
 
-MOMENT = 2.0  # seconds for which a token that another process revoked is still good here
+MOMENT = 2.0  # seconds for which a token that another process revoked still works here
 MOST_REMEMBERED = 1000
-ON_SOCKET = "sublet.on_socket"  # set in the scope by the server, for connections by the Unix socket
+ON_SOCKET = "sublet.on_socket"  # set in the scope by the server, for connections on the Unix socket
 
 
 def service_of(request: Request) -> Service:
-    """The service that this application serves."""
+    """Return the service of this application."""
     service: Service = request.app.state.service
     return service
 
 
 def secret_of(headers: Headers) -> str:
-    """The token in `Authorization`: a bearer's, or the password of a Basic login."""
+    """Return the token in `Authorization`: a bearer token, or the password of Basic authentication."""
     scheme, _, value = headers.get("authorization", "").partition(" ")
     value = value.strip()
     if scheme.lower() == "bearer":
@@ -45,14 +45,14 @@ def secret_of(headers: Headers) -> str:
 
 
 def on_socket(scope: Scope) -> bool:
-    """Whether the connection came by the Unix socket, which only its owner can open."""
+    """Whether the connection is on the Unix socket, which only its owner can open."""
     return scope.get(ON_SOCKET) is True
 
 
 async def person_of(request: Request) -> Person:
-    """The person, if they may do this by the token that they show; else NotSignedIn or OutOfScope.
+    """Return the person who makes the request; raise NotSignedIn, or OutOfScope if the token doesn't allow it.
 
-    BadRequest if the query has something that the address does not know.
+    Raise BadRequest if the query has an unknown parameter.
     """
     if on_socket(request.scope):
         owner: Person = request.app.state.owner
@@ -62,7 +62,7 @@ async def person_of(request: Request) -> Person:
 
 
 async def person_by(request: Request, secret: str) -> Person:
-    """The person who holds this token, if they may do this by it."""
+    """Return the person who holds this token, if it allows the request."""
     remembered: Remembered = request.app.state.remembered
     service = service_of(request)
     person = remembered.get(secret, service.standings.version)
@@ -75,7 +75,7 @@ async def person_by(request: Request, secret: str) -> Person:
         if person is None or not service.people.issuers.is_errand(secret):
             remembered.put(secret, person, standings)
     if person is None:
-        if secret:  # only what is wrong is counted: a good token is never locked out by a neighbour's bad ones
+        if secret:  # only wrong tokens count, so that a valid one is never locked out by a neighbour's
             service.throttle.spend("wrong_tokens_per_host", neighbours(host_of(request)))
         raise NotSignedIn(hint=f"sublet login {base_of(request)}" if service.people.signing_in.knows_people else "")
     check_scope(request, person)
@@ -84,7 +84,7 @@ async def person_by(request: Request, secret: str) -> Person:
 
 
 async def _by_issuer(request: Request, token: str) -> Person:
-    """The person whom a token of another issuer names; what does not count is limited as wrong tokens are."""
+    """Return the person that another issuer's token names; refused tokens count as wrong ones."""
     service, query = service_of(request), request.scope.get("query_string", b"")
     path = request.scope.get("raw_path") or request.url.path.encode()
     errand = Errand(request.method, (path + b"?" + query if query else path).decode("ascii", "replace"))
@@ -96,43 +96,43 @@ async def _by_issuer(request: Request, token: str) -> Person:
 
 
 def host_of(request: HTTPConnection) -> str:
-    """Where the request came from, by its address; empty by the Unix socket."""
+    """Return the address that the request came from; empty on the Unix socket."""
     return request.client.host if request.client and not on_socket(request.scope) else ""
 
 
 class Remembered:
-    """Whose token a secret is, for a moment: a program that asks a hundred times is looked up once."""
+    """A short-lived cache of tokens' owners, so that many requests need one lookup."""
 
     def __init__(self) -> None:
-        """Nothing yet."""
+        """Start empty."""
         self._people: dict[str, tuple[Person, int, float]] = {}
 
     def get(self, secret: str, standings: int) -> Person | None:
-        """The person, if that was looked up just now, and nobody's part has changed since."""
+        """Return the person, if they were looked up just now and nobody's standing has changed since."""
         person, before, until = self._people.get(secret, (None, 0, 0.0))
         return person if before == standings and monotonic() < until else None
 
     def put(self, secret: str, person: Person | None, standings: int) -> None:
-        """What was looked up, as of then; that there is no such token is not remembered."""
+        """Cache a person who was looked up; unknown tokens aren't cached."""
         if len(self._people) >= MOST_REMEMBERED:
             self._people.clear()
         if person is not None:
             self._people[secret] = (person, standings, monotonic() + MOMENT)
 
     def clear(self) -> None:
-        """Forget all of it: a token was revoked."""
+        """Clear the cache, because a token was revoked."""
         self._people.clear()
 
 
 async def require_operated(request: Request) -> Service:
-    """The service, for its operators alone."""
+    """Return the service; raise OperatorsOnly unless the caller is an operator."""
     if not (await person_of(request)).operator:
         raise OperatorsOnly
     return service_of(request)
 
 
 def base_of(request: Request) -> str:
-    """The service's address as the asker can use it: as configured, else as it was called."""
+    """Return the service's address that the caller can use: as configured, or else as the request was addressed."""
     service = service_of(request)
     host = request.headers.get("host", "")
     if service.settings.url or not host or on_socket(request.scope):

@@ -1,4 +1,4 @@
-"""Whether what is sent travels unseen: on the service's own machine, or by https."""
+"""Checks that secrets are sent securely: on the service's own machine, or by https."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NEAR = ("127.0.0.1", "::1")
 
 
 def check_private(request: Request) -> None:
-    """Refuse to take a secret that would travel over a network in the clear."""
+    """Raise NotPrivate if a secret in this request would travel over a network unencrypted."""
     near = request.client is not None and request.client.host in NEAR
     if not (on_socket(request.scope) or near or request.url.scheme == "https"):
         raise NotPrivate

@@ -1,4 +1,4 @@
-"""The one map from what went wrong to an RFC 9457 problem."""
+"""The only mapping from errors to RFC 9457 problems."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ log = structlog.get_logger()
 def problem(
     status: int, code: str, detail: str, hint: str = "", errors: list[dict[str, Any]] | None = None
 ) -> dict[str, Any]:
-    """A problem's members."""
+    """Return the members of a problem document."""
     document: dict[str, Any] = {
         "type": f"urn:sublet:problem:{code}",
         "title": TITLES.get(status) or HTTPStatus(status).phrase,
@@ -41,14 +41,14 @@ def problem(
 
 
 def problem_response(error: SubletError) -> Response:
-    """The answer to an error of ours."""
+    """Return the response for a SubletError."""
     headers = {}
     if error.status == HTTPStatus.UNAUTHORIZED:
         headers["www-authenticate"] = 'Bearer realm="sublet"'
     if isinstance(error, TooMany):
         headers["retry-after"] = str(error.values.get("seconds", 60))
     if isinstance(error, TooLarge):
-        headers["connection"] = "close"  # the rest of the body is not read
+        headers["connection"] = "close"  # the rest of the body isn't read
     errors = error.values.get("errors")
     document = problem(
         error.status, error.code, error.message, error.advice, errors if isinstance(errors, list) else None
@@ -57,7 +57,7 @@ def problem_response(error: SubletError) -> Response:
 
 
 def raw_response(error: SubletError) -> bytes:
-    """The same as it is sent before there is a request to answer; the connection is closed after it."""
+    """Return the bytes of the response for an error before there is a request; the connection is closed after it."""
     answer = problem_response(error)
     head = [f"HTTP/1.1 {error.status} {HTTPStatus(error.status).phrase}", "connection: close"]
     head += [f"{name}: {value}" for name, value in answer.headers.items()]
@@ -70,7 +70,7 @@ async def _ours(_: Request, error: Exception) -> Response:
 
 
 def methods(app: FastAPI, path: str) -> list[str]:
-    """All that can be done at a path: each route knows only its own method."""
+    """Return all methods that a path supports, since each route knows only its own."""
     allowed: set[str] = set()
     for template, operations in app.openapi()["paths"].items():
         if compile_path(template)[0].fullmatch(path):
@@ -98,12 +98,12 @@ async def _invalid(_: Request, error: Exception) -> Response:
 
 
 async def _answer_gone(_: Request, __: Exception) -> Response:
-    """Whoever asked went away before the request was complete: nobody reads this."""
+    """Answer a client that disconnected before its request was complete; nobody reads this."""
     return Response(status_code=400)
 
 
 async def _machine(request: Request, error: Exception) -> Response:
-    """What the machine lacks; anything else is unexpected."""
+    """Answer errors caused by a shortage of the machine; re-raise all others."""
     if isinstance(error, OSError) and error.errno in FULL:
         return problem_response(ServiceFull())
     if short := find_shortage(error):
@@ -113,7 +113,7 @@ async def _machine(request: Request, error: Exception) -> Response:
 
 
 def describe_log(request: Request) -> str:
-    """Where to read what went wrong: the file that the settings name, else where the service writes by itself."""
+    """Return where to find the service's log: the file in the settings, or else the default."""
     service = service_of(request)
     if service.settings.logs.file or service.authority.has_owner:
         return f"Its log says what: {service.settings.logs.file or 'logs/service.log'}."
@@ -134,7 +134,7 @@ HINTS = {
 
 
 def add_problems(app: FastAPI) -> None:
-    """Answer every error in the one shape."""
+    """Answer every error with a problem document."""
     app.add_exception_handler(SubletError, _ours)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(RequestValidationError, _invalid)

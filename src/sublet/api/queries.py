@@ -1,4 +1,4 @@
-"""A parameter that an address does not know is refused: a filter that is ignored looks like an answer."""
+"""Refuses unknown query parameters: if a filter were ignored, its answer would be misleading."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from fastapi.routing import APIRoute
 
 from sublet.kernel.errors import BadRequest
 
-OWN = "/v1/"  # the addresses that are ours; old clients' and IVOA's take what those clients send
+OWN = "/v1/"  # our own endpoints; old clients and IVOA's may send further parameters
 
 
 def check_query(request: Request) -> None:
-    """Refuse what stands in the query of a request and its address has no use for."""
+    """Raise BadRequest if the query has a parameter that the endpoint doesn't know."""
     route = request.scope.get("route")
     if not isinstance(route, APIRoute) or not route.path.startswith(OWN):
         return
@@ -25,7 +25,7 @@ def check_query(request: Request) -> None:
 
 
 def _names(dependant: Dependant) -> set[str]:
-    """What an endpoint, and all that it depends on, reads of the query."""
+    """Return the query parameters of an endpoint and of all its dependencies."""
     own = {field.alias for field in dependant.query_params}
     return own.union(*(_names(dependency) for dependency in dependant.dependencies))
 

@@ -1,4 +1,4 @@
-"""JSON schemas of the documents that aren't views: IVOA's, the short form, and problems."""
+"""JSON schemas of documents that aren't views: IVOA's, the short form, and problems."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LIFECYCLE = (
 
 
 def ref(name: str) -> Schema:
-    """A reference to one of the schemas below."""
+    """Return a reference to one of the schemas below."""
     return {"$ref": f"#/components/schemas/{name}"}
 
 
@@ -37,7 +37,7 @@ def _list(items: Schema) -> Schema:
 
 
 def _or_null(schema: Schema) -> Schema:
-    """In what is received, null is the same as nothing."""
+    """Return a schema that also allows null, which means the same as a missing field."""
     return schema | {"type": [*_types(schema), "null"]} if "type" in schema else {"anyOf": [schema, {"type": "null"}]}
 
 
@@ -141,7 +141,7 @@ OFFERSET = _object(
 
 CALLED = _or_null(_object({"name": {"description": "A name, by which other parts refer to this one."}}))
 EXECUTABLE = _object({"kind": KIND, "meta": CALLED}, ("kind",))
-ASKED = _object({"kind": _or_null(KIND), "meta": CALLED})  # where there is only one kind, it need not be said
+ASKED = _object({"kind": _or_null(KIND), "meta": CALLED})  # `kind` is optional where there is only one
 LIMIT = _object({"type": KIND, "min": NUMBER_OR_TEXT, "max": NUMBER_OR_TEXT}, ("type",))
 WHEN = _object({"duration": _or_null(DURATION), "start": {"type": ["string", "array", "null"], **INTERVALS}})
 REQUEST = _object(

@@ -1,4 +1,4 @@
-"""Which address needs which word of a token's scope: the one table; what isn't in it needs the strongest."""
+"""The scope that each endpoint requires of a token; endpoints that aren't listed require the strongest."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sublet.people.model.scopes import Scope, allows
 allow_any_path()
 LOOKS = frozenset({"GET", "HEAD"})
 
-CHANGES: dict[str, Scope] = {  # addresses that begin so → what changing something there needs
+CHANGES: dict[str, Scope] = {  # path prefix → the scope that changes need
     "/requests": Scope.RUN,
     "/offersets": Scope.RUN,
     "/direct": Scope.RUN,
@@ -27,7 +27,7 @@ CHANGES: dict[str, Scope] = {  # addresses that begin so → what changing somet
     "/compat/cybergis": Scope.RUN,
 }
 
-OF_ONE_SESSION = frozenset(  # all that a session's own token is good for
+OF_ONE_SESSION = frozenset(  # all requests that a session's own token allows
     {
         ("GET", "/sessions/{uuid}"),
         ("GET", "/v1/sessions/{id}"),
@@ -48,7 +48,7 @@ _OF_ONE_SESSION = tuple((method, compile_path(path)[0]) for method, path in sort
 
 
 def find_needed(method: str, path: str) -> Scope:
-    """What a request to an address needs."""
+    """Return the scope that a request needs."""
     if method in LOOKS:
         return Scope.READ
     fitting = (scope for start, scope in CHANGES.items() if path == start or path.startswith(f"{start}/"))
@@ -56,7 +56,7 @@ def find_needed(method: str, path: str) -> Scope:
 
 
 def check_scope(request: Request, person: Person) -> None:
-    """Refuse what the caller's token is not for."""
+    """Raise OutOfScope if the caller's token doesn't allow the request."""
     path = str(request.scope["path"]).removeprefix(request.scope.get("root_path", ""))
     if person.session:
         name = _session_in(request, path)
@@ -67,7 +67,7 @@ def check_scope(request: Request, person: Person) -> None:
 
 
 def _session_in(request: Request, path: str) -> str:
-    """The session that a request is about, if a session's token is good for such a request."""
+    """Return the session that a request is about, if a session's token allows such a request; otherwise ""."""
     for method, pattern in _OF_ONE_SESSION:
         if method == request.method and (match := pattern.fullmatch(path)):
             parts = match.groupdict()

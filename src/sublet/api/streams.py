@@ -1,4 +1,4 @@
-"""Answers that go on: each ends, within seconds, when whoever asked for it may have it no more."""
+"""Streaming answers, each of which ends within seconds after the caller lost the right to it."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from sublet.kernel.errors import SubletError
 from sublet.people.model.person import Person
 
 _END = b""
-AT_ONCE = 64  # tokens that are looked up together, so that few threads are woken
+AT_ONCE = 64  # tokens that are looked up at once, so that few threads are woken
 
 
 @dataclass(eq=False, slots=True)
 class Reader:
-    """Someone who reads an answer that goes on."""
+    """A client that reads a streaming answer."""
 
     request: Request
     person: Person
-    refused: asyncio.Event = field(default_factory=asyncio.Event)  # set when they may have it no more
+    refused: asyncio.Event = field(default_factory=asyncio.Event)  # set when they lose the right to it
 
 
 class Doorkeeper:
-    """Asks every other second whether tokens are still good: once for each, however many answers it is used for."""
+    """Checks every two seconds whether tokens are still valid, once for each token, whatever the number of streams."""
 
     def __init__(self) -> None:
-        """Nobody reads yet."""
-        self._readers: dict[str, set[Reader]] = {}  # by the token that they showed
+        """Start without readers."""
+        self._readers: dict[str, set[Reader]] = {}  # token → readers
         self._task: asyncio.Task[None] | None = None
 
     def watch(self, reader: Reader) -> None:
-        """Look after one more; the owner's socket needs no token."""
+        """Watch one more reader; those on the owner's socket need no token."""
         if on_socket(reader.request.scope):
             return
         self._readers.setdefault(secret_of(reader.request.headers), set()).add(reader)
@@ -42,7 +42,7 @@ class Doorkeeper:
             self._task = asyncio.create_task(self._run(), name="readers of streams")
 
     def leave(self, reader: Reader) -> None:
-        """It has ended."""
+        """Stop watching a reader whose stream has ended."""
         secret = secret_of(reader.request.headers)
         readers = self._readers.get(secret, set())
         readers.discard(reader)
@@ -59,7 +59,7 @@ class Doorkeeper:
 
 
 async def _refuse_changed(readers: tuple[Reader, ...]) -> None:
-    """Refuse those whose token counts no more, or who may do something else than when they asked."""
+    """End the streams of readers whose token is no longer valid, or whose rights have changed."""
     person = await _find_person(readers[0].request) if readers else None
     for reader in readers:
         if reader.person != person:
@@ -74,7 +74,7 @@ async def _find_person(request: Request) -> Person | None:
 
 
 async def while_welcome(request: Request, person: Person, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Pass pieces on until they end, or the asker's token counts no more, or what they may do has changed."""
+    """Yield the pieces until they end, the caller's token becomes invalid, or their rights change."""
     keeper: Doorkeeper = request.app.state.doorkeeper
     reader = Reader(request, person)
     refused = asyncio.ensure_future(reader.refused.wait())

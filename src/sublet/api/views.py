@@ -1,4 +1,4 @@
-"""All views of /v1, for who has to know every one of them."""
+"""The views of /v1, collected from the subjects."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SUBJECTS = ("booking", "people", "access", "annexes", "apps", "notices")
 
 
 def every_view() -> dict[str, type]:
-    """Each of them, by its name."""
+    """Return the views of the listed subjects, by name."""
     rooms = [import_module(f"sublet.{subject}.views") for subject in SUBJECTS]
     modules = [import_module(f"{room.__name__}.{info.name}") for room in rooms for info in iter_modules(room.__path__)]
     return {
