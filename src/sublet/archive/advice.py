@@ -1,4 +1,4 @@
-"""Advice on requests: what a person's earlier runs of the same program used, read seldom and remembered for a while."""
+"""Advice on requests from what a person's earlier runs of the same program used, cached for a while."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from sublet.people.model.person import Person
 from sublet.store.store import Store
 from sublet.store.tx import Tx
 
-FRESH = timedelta(seconds=10)  # a hint may be so much behind the newest run
-OTHERS = 20  # runs by everybody that are enough to speak of: fewer could tell of one person
-MOST = 5000  # people and programs that are remembered
+FRESH = timedelta(seconds=10)  # how old the cached history may be
+OTHERS = 20  # runs by everybody that are needed; fewer could reveal one person's
+MOST = 5000  # cached pairs of a person and a program
 
 
 @dataclass
 class KnownHabits:
-    """What people's runs used, as far as it was looked at lately: an ask costs no more than a look into memory."""
+    """A cache of what people's runs used, so that most requests need no read of the database."""
 
     store: Store
     now: Clock
     _known: OrderedDict[tuple[str, str], tuple[datetime, RunHistory]] = field(default_factory=OrderedDict)
 
     async def recall(self, person: Person, request: Request) -> RunHistory:
-        """The newest runs of what is asked for: one's own; of an app, if those are too few, everybody's."""
+        """Return the newest runs of the requested program: one's own or, for an app with too few, everybody's."""
         label = label_of(request.executable)
         if not label:
             return UNKNOWN
@@ -45,7 +45,7 @@ class KnownHabits:
         return history
 
     def advise(self, history: RunHistory, request: Request) -> Sequence[Reason]:
-        """Hints: what of a request is more than one's own runs needed, and how much would do."""
+        """Return hints where a request asks for more than the person's own runs needed."""
         return find_habits(history.runs, history.program, request) if history.whose == "own" else ()
 
 

@@ -1,4 +1,4 @@
-"""The archive: records of sessions that are over, looked through, taken out, and erased."""
+"""The archive: lists, exports and erases records of ended sessions."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from sublet.people.model.person import Person
 from sublet.store.store import Store
 from sublet.store.tx import Tx
 
-STEP = 500  # records that are read at once
-LIVE = ("=", "+", "-", "@", "\t", "\r", "\n")  # what a spreadsheet would take for the beginning of a formula
+STEP = 500  # records per page of an export
+LIVE = ("=", "+", "-", "@", "\t", "\r", "\n")  # what a spreadsheet takes for the start of a formula
 EXPORTED = (*COLUMNS, "person", "name")
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveFilter:
-    """Which records are wanted; what is empty is not asked."""
+    """Which records to return; empty fields match all."""
 
     person: str = ""
     platform: str = ""
-    since: datetime | None = None  # asked for then, or later
+    since: datetime | None = None  # requested at or after this time
     until: datetime | None = None
 
 
 @dataclass
 class SessionArchive:
-    """Records of sessions, for those who may see them: a person their own, an operator everybody's."""
+    """Access to the records: a person sees their own, an operator everybody's."""
 
     store: Store
     now: Clock
@@ -45,7 +45,7 @@ class SessionArchive:
     async def page(
         self, person: Person, wanted: ArchiveFilter, *, after: str = "", limit: int = 100
     ) -> tuple[Sequence[NamedRecord], str | None]:
-        """Some records, oldest first, and where the list goes on."""
+        """Return a page of records, oldest first, and the cursor of the next page."""
         whose = self._require_theirs(person, wanted.person)
         _check_cursor(after)
         chosen = {"platform": wanted.platform, "since": wanted.since, "until": wanted.until}
@@ -56,7 +56,7 @@ class SessionArchive:
         return items, cursor_of(items[-1]) if len(records) > limit else None
 
     async def export(self, person: Person, wanted: ArchiveFilter, form: str) -> AsyncIterator[bytes]:
-        """All of them, piece by piece, as lines of JSON or as CSV."""
+        """Yield all matching records in pieces, as lines of JSON or as CSV."""
         line = FORMS[form]
         yield HEADS[form]
         after: str | None = ""
@@ -65,19 +65,19 @@ class SessionArchive:
             yield "".join(line(record) for record in records).encode()
 
     async def calibrate(self, person: Person, since: datetime | None = None) -> Sequence[Calibration]:
-        """How often predictions came true, by platform and queue: for an operator everybody's, else one's own."""
+        """Return how often predictions came true, by platform and queue: operators see everybody's sessions."""
         whose = "" if person.operator else person.name
         return await self.store.read(lambda tx: tx.archive.calibrate(since or self.now() - RECENT, whose))
 
     async def request(self, person: Person, session: str) -> tuple[str, str]:
-        """The request of an archived session of one's own, as it was received, and its type."""
+        """Return the request of the person's archived session, as it was received, and its media type."""
         document = await self.store.read(lambda tx: tx.archive.document_of(session, person.name))
         if document is None:
             raise NotFound(noun="archived session", name=session, hint="`sublet archive list` has the whole ids.")
         return document
 
     async def erase(self, person: Person, of: str = "", *, records: bool = False) -> Erased:
-        """Forget whose records these are, and what the person typed; operators may do so for others."""
+        """Erase whose records these are, and what the person typed; operators may do so for others."""
         whose = of or person.name
         if whose != person.name and not person.operator:
             raise OperatorsOnly("Only an operator can have others forgotten.", hint="Leave the name out: your own.")
@@ -92,7 +92,7 @@ class SessionArchive:
 
     @staticmethod
     def _require_theirs(person: Person, of: str) -> str:
-        """Whose records someone sees; empty: everybody's."""
+        """Return whose records someone may see, empty for everybody's; raise OperatorsOnly for others' records."""
         if person.operator:
             return of
         if of and of != person.name:
@@ -109,7 +109,7 @@ def _check_cursor(after: str) -> None:
 
 
 def list_facts(named: NamedRecord) -> dict[str, Any]:
-    """A record as JSON has it, with whose it is."""
+    """Return a record as JSON values, with its person and name."""
     return {**facts_of(named.record), "person": named.person, "name": named.name}
 
 
@@ -123,7 +123,7 @@ def _csv_line(named: NamedRecord) -> str:
 
 
 def csv_line(cells: Sequence[object]) -> str:
-    """A line of CSV in which no cell is a formula to a spreadsheet."""
+    """Return a line of CSV in which a spreadsheet evaluates no cell as a formula."""
     out = io.StringIO()
     safe = [f"'{cell}" if isinstance(cell, str) and cell.startswith(LIVE) else cell for cell in cells]
     csv.writer(out, lineterminator="\n").writerow(safe)

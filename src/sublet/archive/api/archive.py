@@ -1,4 +1,4 @@
-"""The archive: a person sees records of their own sessions, an operator everybody's."""
+"""The archive's endpoints: a person sees the records of their own sessions, an operator everybody's."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ router = APIRouter(prefix="/v1/archive", tags=["Archive"])
 TYPES = {"jsonl": "application/jsonl", "csv": "text/csv"}
 
 
-async def read_filter(  # async: FastAPI has a thread run what is not
+async def read_filter(  # async, because FastAPI would run it in a thread otherwise
     person: Annotated[str, Query(description="Only of this person; operators may name others.")] = "",
     platform: Annotated[str, Query(description="Only of this platform.")] = "",
     since: Annotated[str, Query(description="Asked for at this instant or later, as 2026-11-01T00:00:00Z.")] = "",
     until: Annotated[str, Query(description="Asked for before this instant.")] = "",
 ) -> ArchiveFilter:
-    """Which records are wanted."""
+    """Return the filter that the query parameters describe."""
     return ArchiveFilter(person, platform, _instant(since, "since"), _instant(until, "until"))
 
 
@@ -62,7 +62,7 @@ async def export(
 ) -> Response:
     """All of it as one file, made while it is sent."""
     person, archive = await person_of(request), service_of(request).archive
-    await archive.page(person, wanted, limit=1)  # what they may not see is an error now, not half a file
+    await archive.page(person, wanted, limit=1)  # raise errors now instead of sending half a file
     headers = {"content-disposition": f'attachment; filename="archive.{format}"', "x-content-type-options": "nosniff"}
     return StreamingResponse(archive.export(person, wanted, format), media_type=TYPES[format], headers=headers)
 
@@ -96,7 +96,7 @@ async def forget(
 
 
 def record_view(named: NamedRecord) -> SessionRecordView:
-    """A record as it travels."""
+    """Return the view of a record."""
     values = {name: getattr(named.record, name) for name in COLUMNS}
     return SessionRecordView(**values, person=named.person, name=named.name)
 

@@ -1,4 +1,4 @@
-"""`archive`: what is kept of sessions beyond their deletion."""
+"""`archive`: the records that outlive sessions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sublet.cli.output import Output, table
 from sublet.kernel.errors import BadRequest
 from sublet.kernel.texts import describe_duration
 
-MOST = 1000  # of one page
+MOST = 1000  # records per page
 OPTIONS: tuple[Callable[..., Any], ...] = (
     click.option("--person", metavar="NAME", help="Only of this person; operators may name others."),
     click.option("--platform", metavar="NAME", help="Only of this platform."),
@@ -33,7 +33,7 @@ def archive() -> None:
 
 
 def add_filters(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A command that takes what chooses records."""
+    """Add the options that filter records to a command."""
     return with_options(function, OPTIONS)
 
 
@@ -123,7 +123,7 @@ def _write(pieces: Iterator[bytes], to: Path) -> None:
 
 
 def split_lines(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Whole lines out of pieces that end anywhere."""
+    """Yield whole lines from pieces of any size."""
     rest = b""
     for piece in pieces:
         *lines, rest = (rest + piece).split(b"\n")

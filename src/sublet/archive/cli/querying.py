@@ -1,7 +1,7 @@
-"""SQL on a copy of the archive in this process: by DuckDB if it is installed, else by SQLite.
+"""SQL on a local copy of the archive, by DuckDB if it is installed, otherwise by SQLite.
 
-The service sends only what the person may see, so that no statement can reach anything else; and the copy can only be
-read, so that nothing of it is changed by mistake.
+The service sends only records that the person may see, so no statement can reach anything else; and the copy is
+read-only, so nothing in it is changed by mistake.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ READING = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_
 
 @dataclass(frozen=True, slots=True)
 class QueryAnswer:
-    """What a statement gave."""
+    """The result of a query."""
 
     columns: tuple[str, ...]
     rows: Sequence[tuple[Any, ...]]
@@ -45,12 +45,12 @@ class QueryAnswer:
 
 
 def has_duckdb() -> bool:
-    """Whether DuckDB can be used here."""
+    """Whether DuckDB is installed."""
     return find_spec("duckdb") is not None
 
 
 def run_query(statement: str, lines: Iterable[bytes]) -> QueryAnswer:
-    """Run a statement on these records, which are lines of JSON; BadQuery if it is wrong, or more than a question."""
+    """Run a query on records given as lines of JSON; raise BadQuery if it is invalid, or not one SELECT."""
     return _ask_duckdb(statement, lines) if has_duckdb() else _ask_sqlite(statement, lines)
 
 
@@ -118,7 +118,7 @@ def _fill_duckdb(copy: Any, lines: Iterable[bytes], folder: Path) -> None:
 
 
 def write_parquet(lines: Iterable[bytes], to: Path) -> None:
-    """Write these records as Parquet, whole or not at all; ExtraNotInstalled without DuckDB."""
+    """Write records as Parquet, atomically; raise ExtraNotInstalled without DuckDB."""
     if not has_duckdb():
         raise ExtraNotInstalled(what="Parquet", extra="archive")
     import duckdb

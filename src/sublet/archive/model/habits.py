@@ -1,7 +1,7 @@
-"""What someone's earlier runs of the same program used: the newest fifty, and what that says of the next one.
+"""What a person's newest fifty runs of a program used, and what to advise for the next one.
 
-A habit is kept for each person and each program. Only runs that ended well count: one that was cancelled, or ran out of
-time or memory, says nothing of what a whole run needs.
+A habit is kept for each person and program. Only completed runs count: one that was cancelled, or ran out of time or
+memory, doesn't show what a whole run needs.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from sublet.booking.model.request import GIB, Executable, Request
 from sublet.booking.model.run_time import Run
 from sublet.kernel.texts import describe_duration
 
-APP = "app "  # how the label of an app begins
-KEPT = 50  # runs; older ones say less
-ENOUGH = 10  # runs that make a habit
-MOST_RUNS = 0.8  # the part of all runs that a hint speaks of
-ROOM = 1.2  # what is advised is this much above the most that any of the runs used
-WORTH = 0.75  # advice that saves less than a quarter is none
+APP = "app "  # the prefix of an app's label
+KEPT = 50  # runs; older ones are less relevant
+ENOUGH = 10  # runs needed for advice
+MOST_RUNS = 0.8  # the share of runs that a hint mentions
+ROOM = 1.2  # the advice is this factor above the most that any run used
+WORTH = 0.75  # advise only if it saves at least a quarter
 MIB = 1024**2
 STEPS = tuple(timedelta(minutes=minutes) for minutes in (5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 240, 360, 480, 720))
 INTERPRETERS = frozenset({"python", "python3", "sh", "bash", "Rscript", "julia", "perl", "node", "ruby", "env", "time"})
 
 
 def label_of(executable: Executable | None) -> str:
-    """What a program is known by, from one run to the next: its app, its name, its image or its script."""
+    """Return the label that identifies a program across runs: its app, or its kind with its image, script or name."""
     if executable is None:
         return ""
     fields = executable.fields
@@ -42,7 +42,7 @@ def label_of(executable: Executable | None) -> str:
 
 
 def _program(argv: Sequence[Any]) -> str:
-    """The script that an interpreter runs, else the program."""
+    """Return the script that an interpreter runs, or else the program."""
     words = [str(word) for word in argv]
     for word in words:
         name = word.rpartition("/")[2]
@@ -59,12 +59,12 @@ def _find_image(fields: Mapping[str, Any]) -> str:
 
 
 def describe_program(label: str) -> str:
-    """A label as a person would say it."""
+    """Return a label in the words of a person."""
     return label.partition(" ")[2] or label
 
 
 def find_habits(runs: Sequence[Run], program: str, request: Request) -> list[Reason]:
-    """What the newest runs say of the request: too much memory, time or cores, and how much would do."""
+    """Return hints where a request asks for much more memory, time or cores than the newest runs used."""
     if len(runs) < ENOUGH:
         return []
     compute = request.compute
@@ -114,7 +114,7 @@ def _share() -> str:
 
 
 def quantile(ordered: Sequence[float], part: float) -> float:
-    """Between the two values nearest to it, in proportion."""
+    """Return a quantile of sorted values, interpolated linearly."""
     at = (len(ordered) - 1) * part
     low = math.floor(at)
     high = min(low + 1, len(ordered) - 1)
@@ -122,12 +122,12 @@ def quantile(ordered: Sequence[float], part: float) -> float:
 
 
 def _round_memory(size: float) -> int:
-    """Up to a size that people would ask for."""
+    """Round up to an amount that people would ask for."""
     step = GIB if size > 4 * GIB else GIB // 2 if size > GIB else 128 * MIB
     return math.ceil(size / step) * step
 
 
 def _round_time(length: timedelta) -> timedelta:
-    """Up to a length that people would ask for."""
+    """Round up to a duration that people would ask for."""
     hour = timedelta(hours=1)
     return next((step for step in STEPS if step >= length), -(-length // hour) * hour)

@@ -1,7 +1,7 @@
 """A record of the archive: one session, from its request to its end, in columns that can be counted and compared.
 
-A record names nobody: `who` is a pseudonym, and who that is stands in a table of its own, beside what the person
-typed. What people wrote themselves (names, commands, addresses) is never in a record.
+A record names nobody: `who` is a pseudonym, which another table resolves, beside a table of what the person typed. Text
+that people wrote themselves (names, commands, addresses) is never in a record.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from sublet.booking.model.pledge import pledge_text
 from sublet.booking.model.prices import CARBON, ENERGY, MONETARY
 from sublet.booking.model.session import Session
 
-DECIMALS = 3  # of seconds
+DECIMALS = 3  # of durations in seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionRecord:
-    """One session that is over. Lengths are in seconds, sizes in bytes; what is not known is None."""
+    """A record of one ended session. Durations are in seconds, sizes in bytes; unknown values are None."""
 
     session: str
-    who: str  # a pseudonym of its owner
+    who: str  # the owner's pseudonym
     phase: str  # COMPLETED, FAILED or CANCELLED
     outcome: str  # exited, timeout, out-of-memory, cancelled, …
     code: int | None
     kind: str
-    app: str  # NAME@NUMBER; empty: it ran no app
+    app: str  # NAME@NUMBER; empty: not an app
     platform: str
     queue: str
     way: str
@@ -44,16 +44,16 @@ class SessionRecord:
     time_limit: float
     asked: datetime
     accepted: datetime | None
-    planned: datetime | None  # when it was to start, as it was offered
-    earliest: datetime | None  # of a predicted start: the 10th percentile
+    planned: datetime | None  # the offered start
+    earliest: datetime | None  # the 10th percentile of a predicted start
     latest: datetime | None  # and the 90th
     started: datetime | None
     ended: datetime
-    wait: float | None  # from being accepted to its start
+    wait: float | None  # from acceptance to start
     staging_likely: float
     staging_high: float
     staged: float | None
-    run_low: float | None  # how long it was to run: the 10th percentile
+    run_low: float | None  # the predicted run time: the 10th percentile
     run_likely: float | None
     run_high: float | None  # and the 90th
     wall: float | None
@@ -64,18 +64,18 @@ class SessionRecord:
     carbon: float | None  # grams of CO2
     energy_used: float | None  # kWh
     carbon_used: float | None  # grams of CO2
-    energy_source: str | None  # measured, or settings: by what the operator says of a core
-    offers: str  # JSON: what else was offered, and this one
+    energy_source: str | None  # `measured`, or `settings`: estimated from the operator's settings
+    offers: str  # JSON: all offers of the set, this one included
 
     @property
     def ran(self) -> bool:
-        """Whether it ever started."""
+        """Whether the session ever started."""
         return self.started is not None
 
 
 @dataclass(frozen=True, slots=True)
 class NamedRecord:
-    """A record, and whose it is while that is kept."""
+    """A record with its owner and name, as long as those are kept."""
 
     record: SessionRecord
     person: str = ""
@@ -84,28 +84,28 @@ class NamedRecord:
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """What was erased of someone."""
+    """How much of a person's data was erased."""
 
-    records: int  # that name nobody now, or are gone
-    details: int  # names and requests that are gone
+    records: int  # made anonymous, or removed
+    details: int  # names and requests that were removed
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """How often what was predicted came true, on one platform and queue."""
+    """How often predictions came true, on one platform and queue."""
 
     platform: str
     queue: str
-    starts: int  # that were predicted
+    starts: int  # predicted starts
     inside: int  # between the 10th and the 90th percentile: 80 % is right
     earlier: int
     later: int
-    stagings: int  # that were predicted to take a moment at least
-    staged_in_time: int  # no longer than nine of ten were to take: 90 % is right
-    runs: int  # whose length was predicted
+    stagings: int  # stagings that were predicted to take at least a second
+    staged_in_time: int  # within the 90th percentile: 90 % is right
+    runs: int  # with a predicted run time
     runs_inside: int  # between the 10th and the 90th percentile: 80 % is right
     runs_shorter: int
-    runs_longer: int  # those too that ran out of time
+    runs_longer: int  # including those that ran out of time
 
 
 COLUMNS = tuple(field.name for field in fields(SessionRecord))
@@ -114,7 +114,7 @@ COLUMNS = tuple(field.name for field in fields(SessionRecord))
 def make_record(
     session: Session, who: str, app: str, accepted: datetime | None, siblings: Sequence[Session]
 ) -> SessionRecord:
-    """What is kept of a session that is over; `siblings` are all that were offered, itself too."""
+    """Return the record of an ended session; `siblings` are all offers of its set, itself included."""
     offer, end = session.offer, session.end
     terms = offer.terms
     usage = end.usage if end else None
@@ -167,7 +167,7 @@ def make_record(
 
 
 def describe_offers(taken: Session, siblings: Sequence[Session]) -> str:
-    """What was offered, as JSON: where, when, on which terms and at what price, and which of it was taken."""
+    """Return the offers as JSON: where, when, on which terms and at what price, and which was accepted."""
     return json.dumps([{**_outline(each.offer), "taken": each.id == taken.id} for each in siblings])
 
 
@@ -193,7 +193,7 @@ def _between(first: datetime | None, last: datetime | None) -> float | None:
 
 
 def facts_of(record: SessionRecord) -> dict[str, Any]:
-    """A record as JSON has it."""
+    """Return a record as JSON values."""
     return {name: _fact(getattr(record, name)) for name in COLUMNS}
 
 

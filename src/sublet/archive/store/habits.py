@@ -1,4 +1,4 @@
-"""What people's newest runs of each program used: one small row for each person and program."""
+"""The SQL of habits: one small row for each person and program, with what the newest runs used."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ FORGET = delete(habits).where(H.at < bind("before"))
 
 
 class HabitStore:
-    """Habits, as one transaction sees and adds to them."""
+    """Habits, as one transaction reads and changes them."""
 
     def __init__(self, sql: Sql) -> None:
-        """Of this transaction."""
+        """Work in the transaction of `sql`."""
         self._sql = sql
 
     def add(self, who: str, label: str, run: Run, now: datetime) -> None:
-        """One more run; the oldest beyond so many goes."""
+        """Add a run; only the newest runs are kept."""
         alike = {"of_who": who, "of_label": plain(label)}
         row = self._sql.row(GET, alike)
         where = [run.platform, run.queue, run.size, round(run.limit)]
@@ -50,14 +50,14 @@ class HabitStore:
             self._sql.change(SET, {**alike, "new_runs": text, "new_at": micros(now)})
 
     def of(self, person: str, label: str) -> list[Run]:
-        """A person's newest runs of a program, oldest first."""
+        """Return a person's newest runs of a program, oldest first."""
         row = self._sql.row(OF, {"of_person": plain(person), "of_label": plain(label)})
         return [Run(*each) for each in json.loads(row[0])] if row else []
 
     def erase(self, who: str) -> int:
-        """Forget all of someone's."""
+        """Remove all of a person's habits; return how many."""
         return self._sql.modify(delete(habits).where(H.who == who))
 
     def forget(self, before: datetime) -> int:
-        """Remove those of programs that did not run since then."""
+        """Remove the habits of programs that haven't run since then; return how many."""
         return self._sql.change(FORGET, {"before": micros(before)})

@@ -1,4 +1,4 @@
-"""Records of sessions that are over: written in the transaction that ends a session, read a page at a time."""
+"""The SQL of records: written in the transaction that ends a session, and read in pages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from sublet.kernel.db.sql import Row, Sql, bind, plain
 
 A, D, P = archive.c, archive_details.c, archive_people.c
 TIMES = frozenset(name for name in COLUMNS if HINTS[name] in (datetime, datetime | None))
-A_SECOND = 1.0  # by which nobody says that a run time was wrong
+A_SECOND = 1.0  # a smaller difference in run time doesn't count as wrong
 KNOWN = select(A.session).where(A.session == bind("of_session"))
 ADD = insert(archive)
 ADD_DETAILS = insert(archive_details)
@@ -84,14 +84,14 @@ CALIBRATION = (
 
 
 class ArchiveStore:
-    """The archive, as one transaction sees and adds to it."""
+    """The archive, as one transaction reads and changes it."""
 
     def __init__(self, sql: Sql) -> None:
-        """Of this transaction."""
+        """Work in the transaction of `sql`."""
         self._sql = sql
 
     def add(self, session: Session, now: datetime) -> SessionRecord | None:
-        """Keep what became of a session that was accepted and is over; once, whoever asks again."""
+        """Record an accepted session that has ended, only once; return None if it wasn't accepted or is recorded."""
         if session.start is None or self._sql.row(KNOWN, {"of_session": session.id}):
             return None
         accepted = self._sql.row(ACCEPTED, {"of_session": session.id})
@@ -107,7 +107,7 @@ class ArchiveStore:
         return record
 
     def _learn(self, record: SessionRecord, request: str, now: datetime) -> None:
-        """What a run that ended well used, for the next request of the same program."""
+        """Add what a completed run used to the person's habits."""
         if record.phase == Phase.COMPLETED and record.wall and request:
             label = label_of(REQUEST.validate_json(gather_request_options(request)).executable)
             where = (record.platform, record.queue, record.cores * record.nodes, record.time_limit)
@@ -124,7 +124,7 @@ class ArchiveStore:
         after: str = "",
         limit: int = 100,
     ) -> list[NamedRecord]:
-        """Records by when they were asked for, oldest first, after one that was seen; of everyone or one person."""
+        """Return records by the time of their request, oldest first, after a cursor; of everyone or of one person."""
         query: Select[Any] = RECORD.order_by(A.asked, A.session).limit(limit)
         if person:
             query = query.where(P.person == plain(person))
@@ -140,14 +140,14 @@ class ArchiveStore:
         return [_read(row) for row in self._sql.select(query)]
 
     def calibrate(self, since: datetime, person: str = "") -> list[Calibration]:
-        """How often predictions since then came true, by platform and queue; of everyone's sessions or one person's."""
+        """Return how often predictions since then came true, by platform and queue; of everyone or of one person."""
         query: Select[Any] = CALIBRATION.where(A.asked >= micros(since))
         if person:
             query = query.where(A.who == select(P.who).where(P.person == plain(person)).scalar_subquery())
         return [Calibration(*row[:2], *(int(count or 0) for count in row[2:])) for row in self._sql.select(query)]
 
     def list_runs(self, app: str, since: datetime, limit: int = KEPT) -> list[Run]:
-        """The newest runs of an app that ended well, whoever ran it, the oldest first."""
+        """Return the newest completed runs of an app, by whomever, oldest first."""
         query = (
             select(A.wall, A.cpu, A.peak_memory, A.platform, A.queue, A.cores * A.nodes, A.time_limit)
             .where(A.asked >= micros(since), A.app.startswith(f"{plain(app)}@", autoescape=True), A.wall > 0)
@@ -159,15 +159,15 @@ class ArchiveStore:
         return [Run(wall, (cpu or 0) / wall, peak or 0, *where) for wall, cpu, peak, *where in rows]
 
     def document_of(self, session: str, person: str) -> tuple[str, str] | None:
-        """The request of a person's session, as it was received, and its type."""
+        """Return the request of a person's session, as it was received, and its media type; None if there is none."""
         query = select(D.document, D.content_type).join(archive_people, P.who == D.who)
         rows = self._sql.select(query.where(D.session == plain(session), P.person == plain(person)))
         return (str(rows[0][0]), str(rows[0][1])) if rows else None
 
     def erase(self, person: str, *, records: bool = False) -> Erased:
-        """Forget whose records these are, and what the person typed; `records`: the records, too.
+        """Erase whose records these are, and what the person typed; with `records`, remove the records, too.
 
-        The records that stay get new ids, so that no other list that names their sessions says whose they were.
+        The remaining records get new ids, so that other lists of sessions can't reveal whose they were.
         """
         row = self._sql.row(WHO, {"of_person": plain(person)})
         if row is None:
@@ -186,29 +186,29 @@ class ArchiveStore:
         return Erased(count, details)
 
     def find_old(self, before: datetime, limit: int) -> list[str]:
-        """Records of sessions that ended before then."""
+        """Return the sessions of records that ended before then, oldest first."""
         query = select(A.session).where(A.ended < micros(before)).order_by(A.ended).limit(limit)
         return [row[0] for row in self._sql.select(query)]
 
     def find_old_details(self, before: datetime, limit: int) -> list[str]:
-        """Sessions that ended before then, of which it is still known whose they were."""
+        """Return the sessions that ended before then and still have details, oldest first."""
         query = select(D.session).where(D.ended < micros(before)).order_by(D.ended).limit(limit)
         return [row[0] for row in self._sql.select(query)]
 
     def forget(self, sessions: Sequence[str]) -> int:
-        """Remove these records, with their details."""
+        """Remove these records and their details; return how many records."""
         self._sql.modify(delete(archive_details).where(D.session.in_(sessions)))
         return self._sql.modify(delete(archive).where(A.session.in_(sessions)))
 
     def forget_details(self, sessions: Sequence[str]) -> int:
-        """Remove names and requests; the records stay, under new ids and for nobody."""
+        """Remove the names and requests of these records, which stay under new ids and without a pseudonym."""
         gone = self._sql.modify(delete(archive_details).where(D.session.in_(sessions)))
         for id in sessions:
             self._sql.modify(update(archive).where(A.session == id).values(session=str(uuid4()), who=""))
         return gone
 
     def find_who(self, person: str) -> str:
-        """The pseudonym of someone; a new one if there is none yet."""
+        """Return a person's pseudonym, created if there is none yet."""
         row = self._sql.row(WHO, {"of_person": plain(person)})
         if row:
             return str(row[0])
@@ -222,7 +222,7 @@ class ArchiveStore:
 
 
 def cursor_of(last: NamedRecord) -> str:
-    """Where a list goes on after this record."""
+    """Return the cursor that continues a list after this record."""
     return f"{micros(last.record.asked)}.{last.record.session}"
 
 

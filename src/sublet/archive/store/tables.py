@@ -1,4 +1,4 @@
-"""What is kept of sessions beyond their deletion: records without names, and apart from them whose they are."""
+"""The tables of the archive: records without names and, apart from them, whose they are."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ archive = Table(
 archive_people = Table(
     "archive_people",
     metadata,
-    Column("who", Id, primary_key=True),  # as records name them
+    Column("who", Id, primary_key=True),  # the pseudonym in records
     Column("person", Text, nullable=False, unique=True),
 )
 
 habits = Table(
     "habits",
     metadata,
-    Column("who", Id, primary_key=True),  # as records name them
-    Column("label", Text, primary_key=True),  # what the program is known by
-    Column("runs", Text, nullable=False),  # JSON: what the newest used
-    Column("at", BigInteger, nullable=False, index=True),  # when the newest ended
+    Column("who", Id, primary_key=True),  # the pseudonym in records
+    Column("label", Text, primary_key=True),  # the program's label
+    Column("runs", Text, nullable=False),  # JSON: what the newest runs used
+    Column("at", BigInteger, nullable=False, index=True),  # when the newest run ended
 )
 
 archive_details = Table(
@@ -61,7 +61,7 @@ archive_details = Table(
     Column("session", Id, primary_key=True),
     Column("who", Id, nullable=False, index=True),
     Column("ended", BigInteger, nullable=False, index=True),
-    Column("name", Text, nullable=False),  # what its owner called it
+    Column("name", Text, nullable=False),  # the name that its owner gave it
     Column("document", Text, nullable=False),  # the request, as it was received
     Column("content_type", Text, nullable=False),
 )

@@ -1,4 +1,4 @@
-"""What is kept of sessions beyond their deletion."""
+"""Views of the archive."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from datetime import datetime
 
 @dataclass(frozen=True, kw_only=True)
 class SessionRecordView:
-    """One session that is over. Lengths are in seconds, sizes in bytes; what is not known is null."""
+    """One ended session. Durations are in seconds, sizes in bytes; unknown values are null."""
 
     session: str
-    who: str  # a pseudonym of its owner; empty: forgotten
-    person: str = ""  # its owner, while that is kept
+    who: str  # the owner's pseudonym; empty: erased
+    person: str = ""  # the owner, as long as that is kept
     name: str = ""
     phase: str
     outcome: str
@@ -58,40 +58,40 @@ class SessionRecordView:
 
 @dataclass(frozen=True, kw_only=True)
 class ArchivePage:
-    """Records in the order in which they were asked for."""
+    """A page of records, in the order of their requests."""
 
     items: tuple[SessionRecordView, ...]
-    next: str | None = None  # what to go on `after`
+    next: str | None = None  # the cursor to pass as `after`
 
 
 @dataclass(frozen=True, kw_only=True)
 class CalibrationView:
-    """How often what was predicted came true, on one platform and queue."""
+    """How often predictions came true, on one platform and queue."""
 
     platform: str
     queue: str = ""
-    starts: int = 0  # that were predicted
+    starts: int = 0  # predicted starts
     inside: int = 0  # between the 10th and the 90th percentile: 80 % is right
     earlier: int = 0
     later: int = 0
-    stagings: int = 0  # that were predicted to take a moment at least
-    staged_in_time: int = 0  # no longer than nine of ten were to take: 90 % is right
-    runs: int = 0  # whose length was predicted
+    stagings: int = 0  # stagings that were predicted to take at least a second
+    staged_in_time: int = 0  # within the 90th percentile: 90 % is right
+    runs: int = 0  # with a predicted run time
     runs_inside: int = 0  # between the 10th and the 90th percentile: 80 % is right
     runs_shorter: int = 0
-    runs_longer: int = 0  # those too that ran out of time
+    runs_longer: int = 0  # including those that ran out of time
 
 
 @dataclass(frozen=True, kw_only=True)
 class CalibrationList:
-    """Each platform and queue."""
+    """The calibration of each platform and queue."""
 
     items: tuple[CalibrationView, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ErasedView:
-    """What was erased of someone."""
+    """How much of a person's data was erased."""
 
-    records: int  # that name nobody now, or are gone
-    details: int  # names and requests that are gone
+    records: int  # made anonymous, or removed
+    details: int  # names and requests that were removed
