@@ -1,4 +1,4 @@
-"""Hooks: who is told of a session's changes, by a call or by mail."""
+"""The use cases of notifications, by webhook or by mail."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from sublet.store.tx import Tx
 
 @dataclass
 class Hooks:
-    """Add, list, try and remove hooks."""
+    """Adds, lists, tests and removes hooks."""
 
     settings: Settings
     store: Store
@@ -42,7 +42,7 @@ class Hooks:
     telling: WebhookDelivery
 
     async def reseal(self) -> dict[str, int]:
-        """The secrets that calls are signed with."""
+        """Encrypt the signing secrets again with the newest master key; return how many were changed."""
         old = await self.store.read(lambda tx: tx.hooks.secrets())
         new = {id: await asyncio.to_thread(self.vault.reseal, f"hook:{id}", sealed) for id, sealed in old.items()}
         return {"hook": await self.store.write(lambda tx: sum(tx.hooks.seal(id, old[id], new[id]) for id in new))}
@@ -57,7 +57,7 @@ class Hooks:
         lasts: timedelta | None = None,
         host: str = "",
     ) -> tuple[Hook, str]:
-        """A new hook, and the secret that its calls are signed with, which is shown this once (mail has none)."""
+        """Add a hook; return it, and its signing secret, which can't be read again (mail has none)."""
         of = (await self.sessions.get(session, person)).id if session else ""
         address = await self.check_address(person, address.strip())
         lasts = lasts or self.settings.hooks.lasts
@@ -81,7 +81,7 @@ class Hooks:
         return hook
 
     async def check_address(self, person: Person, address: str) -> str:
-        """The address, if this person may have it told."""
+        """Return the address if the person may have it notified; raise BadHook otherwise."""
         if person.guest:
             raise BadHook(address=address, why="guests of a personal service have no hooks")
         if address.startswith(MAILTO):
@@ -96,13 +96,13 @@ class Hooks:
         return address
 
     async def hooks(self, person: Person) -> list[tuple[Hook, Sequence[Delivery]]]:
-        """A person's hooks, each with what it was told last."""
+        """Return a person's hooks, each with its last deliveries."""
         return await self.store.read(
             lambda tx: [(hook, tx.hooks.last(hook.id, 3)) for hook in tx.hooks.of(person.name)]
         )
 
     async def remove_hook(self, person: Person, name: str, host: str = "") -> Hook:
-        """Tell it nothing any more."""
+        """Remove a hook."""
         hook = await self.hook(person, name)
 
         def remove(tx: Tx) -> None:
@@ -113,7 +113,7 @@ class Hooks:
         return hook
 
     async def test_hook(self, person: Person, name: str) -> str:
-        """Tell it something now, and what it answered; one that was given up is told again from now on."""
+        """Send a test and return the answer; a hook that was given up is used again if it accepts the test."""
         hook = await self.hook(person, name)
         self.throttle.spend("hook_tests_per_person", person.name)
         event = Event(0, self.now(), hook.session, person.name, EventKind.HOOK_TESTED, "This is a test.")
@@ -127,7 +127,7 @@ class Hooks:
         return answer.words
 
     async def hook(self, person: Person, name: str) -> Hook:
-        """One of a person's own, by its id or the beginning of it."""
+        """Return a person's hook, by its id or a unique prefix of it; raise NotFound if there is none."""
         mine = await self.store.read(lambda tx: tx.hooks.of(person.name))
         matches = [hook for hook in mine if hook.id == name] or [hook for hook in mine if hook.id.startswith(name)]
         require_length(name, "hook")

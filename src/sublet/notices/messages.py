@@ -1,4 +1,4 @@
-"""What a hook is told: the message, how it is signed, and how its receiver can check that."""
+"""The messages to hooks: their content, their signature, and its verification."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SIGNATURE = "Sublet-Signature"
 DELIVERY = "Sublet-Delivery"
 TOLERANCE = timedelta(minutes=5)
 LONGEST_LINE = 200
-STATES = {  # what a letter says where the kind is no state
+STATES = {  # words for a mail if the kind isn't a state
     EventKind.APP_REVOKED: "notified that its app was revoked",
     EventKind.DRAINING: "notified that its platform is being drained",
     EventKind.MOVED: "given another time",
@@ -26,7 +26,7 @@ STATES = {  # what a letter says where the kind is no state
 
 
 def message(hook: Hook, delivery: str, event: Event, session: Session | None) -> dict[str, Any]:
-    """What is told of one event."""
+    """Return the message about one event."""
     content: dict[str, Any] = {
         "delivery": delivery,
         "hook": hook.id,
@@ -52,18 +52,18 @@ def message(hook: Hook, delivery: str, event: Event, session: Session | None) ->
 
 
 def encode(content: dict[str, Any]) -> bytes:
-    """A message as it travels."""
+    """Return a message as the bytes that are sent."""
     return json.dumps(content, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def signature(secret: str, at: datetime, body: bytes) -> str:
-    """The header that proves who sent a body, and when: `t=SECONDS,v1=HMAC-SHA256 of "SECONDS.BODY"`."""
+    """Return the header that proves who sent a body, and when: `t=SECONDS,v1=HMAC-SHA256 of "SECONDS.BODY"`."""
     seconds = int(at.timestamp())
     return f"t={seconds},v1={_digest(secret, seconds, body)}"
 
 
 def is_signed(secret: str, header: str, body: bytes, now: datetime, tolerance: timedelta = TOLERANCE) -> bool:
-    """Whether a body was signed with this secret, not long ago; for those who receive it."""
+    """Whether a body was recently signed with this secret; for receivers."""
     parts = dict(part.strip().partition("=")[::2] for part in header.split(","))
     seconds = parts.get("t", "")
     if not (seconds.isascii() and seconds.isdigit()) or abs(now.timestamp() - int(seconds)) > tolerance.total_seconds():
@@ -72,7 +72,7 @@ def is_signed(secret: str, header: str, body: bytes, now: datetime, tolerance: t
 
 
 def letter(hook: Hook, event: Event, session: Session | None) -> tuple[str, str]:
-    """The subject and the text of the same, for a person."""
+    """Return the subject and text of a mail about one event."""
     name = _line(session.name if session else event.session[:8])
     state = STATES.get(event.kind) or event.kind.fact.replace("-", " ")
     lines = [f"The session {event.session[:8]} ({name}) was {state} at {event.time:%Y-%m-%d %H:%M:%S} UTC."]
@@ -90,5 +90,5 @@ def _digest(secret: str, seconds: int, body: bytes) -> str:
 
 
 def _line(text: str) -> str:
-    """A text of someone else's on one line, and not too long."""
+    """Return someone's text on one line of limited length."""
     return " ".join(text.split())[:LONGEST_LINE]

@@ -1,4 +1,4 @@
-"""Tells hooks what happened: each event to each hook once, however many processes there are, and again if it failed."""
+"""Delivers events to hooks: each event once to each hook, across all processes, with retries after failures."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from sublet.people.standing import Standing
 from sublet.store.store import Store
 from sublet.store.tx import Tx
 
-AT_ONCE = 16  # calls under way
-PAGE = 1000  # events that are looked at together
-KEPT = timedelta(days=7)  # how long it is remembered what a hook was told, and that there was one
+AT_ONCE = 16  # concurrent calls
+PAGE = 1000  # events that are processed at a time
+KEPT = timedelta(days=7)  # how long finished deliveries and expired hooks are kept
 HOURLY = timedelta(hours=1)
 
 
 @dataclass
 class WebhookDelivery:
-    """The part of the loop that follows the events for hooks."""
+    """The caretaker of the loop that delivers events to hooks."""
 
     settings: Settings
     store: Store
@@ -41,14 +41,14 @@ class WebhookDelivery:
     vault: Vault
     mail: Mail
     standing: Standing
-    is_private_usual: bool  # hooks may be on private networks, unless the settings say otherwise
+    is_private_usual: bool  # whether hooks may be on private networks by default
 
-    _heard: int = -1  # the newest event when hooks were last looked through
+    _heard: int = -1  # the newest event that was processed
     _telling: asyncio.Task[None] | None = None
     _hooks_forgot: datetime | None = None
 
     async def look_after(self, now: datetime) -> None:
-        """See whether there is news for anyone, or something to try again; that goes on beside everything else."""
+        """Start a background delivery if there are new events, or deliveries to retry."""
         if self._telling and not self._telling.done():
             return
         newest, due = await self.store.read(lambda tx: (tx.events.newest(), tx.hooks.next_due()))
@@ -72,7 +72,7 @@ class WebhookDelivery:
             log.warning("hooks.failed", why=str(error))
 
     async def _spread(self) -> bool:
-        """Note for each hook which events it is to be told; whether there may be more."""
+        """Add the deliveries of new events for each hook; return whether there may be more."""
         now = self.now()
         if not (hooks := await self.store.read(lambda tx: tx.hooks.news(now))):
             return False
@@ -98,7 +98,7 @@ class WebhookDelivery:
             log.warning("hook.refused", hook=hook.id, delivery=delivery.key, tries=delivery.tries, why=answer.words)
 
     async def _untold(self, hook: Hook, event: Event | None) -> str:
-        """Why it is not told after all; empty if it is."""
+        """Return why a delivery is dropped; empty if it should be made."""
         if event is None:
             return "the session was forgotten"
         if hook.expires <= self.now():
@@ -113,7 +113,7 @@ class WebhookDelivery:
         return ""
 
     async def tell_hook(self, hook: Hook, key: str, event: Event, session: Session | None) -> Answered:
-        """One try: by mail or by a signed call."""
+        """Make one try, by mail or by a signed call, and return its outcome."""
         try:
             if hook.by_mail:
                 await self.mail.send(hook.address.removeprefix(MAILTO), *letter(hook, event, session))
@@ -132,7 +132,7 @@ class WebhookDelivery:
         return await call(hook.address, headers, body, private=self.calls_private, patience=patience)
 
     async def own_addresses(self, person: Person) -> frozenset[str]:
-        """The addresses that are known to be a person's: those by which they can sign in."""
+        """Return a person's confirmed e-mail addresses: those by which they can sign in."""
         identities = await self.store.read(lambda tx: tx.people.identities(person.name))
         return frozenset(identity.value for identity in identities if identity.kind == "email")
 
@@ -144,7 +144,7 @@ class WebhookDelivery:
 
 
 def spread(tx: Tx, hook: Hook, now: datetime) -> bool:
-    """Note which of the next events this hook is to be told; whether anything was left to look at."""
+    """Add the deliveries of the hook's next events; return whether this process handled any events."""
     of = {"session": hook.session} if hook.session else {"person": hook.person}
     events = tx.events.after(hook.after, limit=PAGE, **of)
     wanted = [event.id for event in events if event.kind in hook.kinds]

@@ -1,4 +1,4 @@
-"""Hooks under /v1: who is told of the asker's sessions."""
+"""The endpoints of notifications under /v1/hooks."""
 
 from __future__ import annotations
 

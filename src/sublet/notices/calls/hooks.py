@@ -1,4 +1,4 @@
-"""Hooks: who is told of one's sessions."""
+"""Calls about notifications."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from sublet.notices.views.hooks import HookList, HookTestView, HookView
 
 
 def add(address: str, session: str = "", on: Sequence[str] = (), expires: str = "") -> Call[HookView]:
-    """Add a notification; the answer is the only place where the secret is shown."""
+    """Add a notification; only this answer shows its secret."""
     wish = {"address": address, "session": session, "on": list(on), "expires": expires}
     return Call("POST", path_of("hooks"), as_view(HookView), body=body_of(wish))
 
 
 def hooks() -> Call[HookList]:
-    """The hooks that there are."""
+    """List the notifications."""
     return Call("GET", path_of("hooks"), as_view(HookList))
 
 

@@ -1,4 +1,4 @@
-"""`notify`: be told of changes, by a call or by mail."""
+"""`notify`: notifications by webhook or by mail."""
 
 from __future__ import annotations
 

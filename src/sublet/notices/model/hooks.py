@@ -1,4 +1,4 @@
-"""Hooks: whom to tell of which changes of a session, and how often to try."""
+"""Hooks: which changes of a session are notified to whom, and how often delivery is retried."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from sublet.booking.model.events import EventKind
 from sublet.kernel.errors import BadRequest
 
-# What a person may write after --on, and the kinds of events that it means.
+# What a person may write after --on → kinds of events.
 WORDS: dict[str, tuple[EventKind, ...]] = {
     "accepted": (EventKind.ACCEPTED,),
     "waiting": (EventKind.WAITING,),
@@ -31,57 +31,57 @@ WORDS: dict[str, tuple[EventKind, ...]] = {
 STATES = ("accepted", "waiting", "preparing", "started", "ended", "paused", "resumed", "revoked", "draining")
 WAITS = tuple(
     timedelta(seconds=seconds) for seconds in (30, 120, 600, 1800, 3600, 2 * 3600, 4 * 3600, 8 * 3600)
-)  # between one try and the next; after the last one it is given up
+)  # between tries; after the last one the hook is given up
 TRIES = len(WAITS) + 1
 MAILTO = "mailto:"
 
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """Someone's wish to be told."""
+    """A person's subscription to changes."""
 
     id: str
     person: str
-    session: str  # empty: all of the person's
+    session: str  # empty: all of the person's sessions
     address: str  # https:… or mailto:…
-    secret: str  # what its calls are signed with, sealed
+    secret: str  # signs its calls; encrypted
     events: tuple[str, ...]  # words of WORDS; empty: each change of state
     created: datetime
     expires: datetime
-    after: int = 0  # the newest event that was dealt with
-    trouble: str = ""  # why it was given up; empty: it was not
+    after: int = 0  # the newest event that was processed
+    trouble: str = ""  # why it was given up; empty: it is active
 
     @property
     def by_mail(self) -> bool:
-        """Whether a letter is sent, instead of a call."""
+        """Whether notifications are sent by mail, not by webhook."""
         return self.address.startswith(MAILTO)
 
     @property
     def kinds(self) -> frozenset[EventKind]:
-        """The kinds of events that are told."""
+        """The kinds of events that are notified."""
         return frozenset(kind for word in self.events or STATES for kind in WORDS[word])
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One event that one hook is to be told."""
+    """One event to deliver to one hook."""
 
     id: int
     hook: str
     event: int
     tries: int = 0
-    due: datetime | None = None  # when it is tried next; None: over
+    due: datetime | None = None  # the time of the next try; None: finished
     tried: datetime | None = None
-    answer: str = ""  # what came of the last try
+    answer: str = ""  # the outcome of the last try
 
     @property
     def key(self) -> str:
-        """The same at every try, so that who is told twice can know."""
+        """The delivery's id, the same at every try, so that receivers can recognize duplicates."""
         return f"{self.hook}.{self.event}"
 
 
 def words_of(given: Iterable[str]) -> tuple[str, ...]:
-    """The words that were given, each known and once."""
+    """Return the given words without duplicates; raise BadRequest for an unknown one."""
     kept = tuple(dict.fromkeys(word.strip().lower() for word in given if word.strip()))
     for word in kept:
         if word not in WORDS:
@@ -92,5 +92,5 @@ def words_of(given: Iterable[str]) -> tuple[str, ...]:
 
 
 def next_try(tries: int, now: datetime) -> datetime:
-    """When to try again what is tried now for the so-many-th time, should this one fail."""
+    """Return when to retry if try number `tries`, made now, fails."""
     return now + WAITS[min(tries, len(WAITS)) - 1]

@@ -1,4 +1,4 @@
-"""Who is told of the visitor's sessions: the list, and a form for another."""
+"""The page of notifications: the list, and a form to add one."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from sublet.web.drawing import page
 from sublet.web.entry import Visitor
 from sublet.web.reading import change_of, read_form, visitor
 
-ON = "on."  # before the word of each box
+ON = "on."  # the prefix of the checkboxes' names
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What was done, in words; and a secret that is shown this once."""
+    """A message about what was done, and a secret that is shown only now."""
 
     words: str
     secret: str = ""
 
 
 async def look(request: Request) -> Response:
-    """The visitor's hooks."""
+    """Show the visitor's hooks."""
     who = await visitor(request)
     return await _page(request, who, {"session": request.query_params.get("session", "")})
 
@@ -62,7 +62,7 @@ async def _page(
 
 
 def state_of(hook: Hook, last: Delivery | None) -> tuple[str, str]:
-    """How the last time went: its tone, and its words."""
+    """Return the tone and the words for the outcome of the last delivery."""
     if hook.trouble:
         return "bad", f"given up: {hook.trouble}"
     if last is None or not last.answer:
@@ -71,13 +71,13 @@ def state_of(hook: Hook, last: Delivery | None) -> tuple[str, str]:
 
 
 async def add(request: Request) -> Response:
-    """Have another told."""
+    """Add a hook."""
     who, form = await read_form(request)
     return await _do(request, who, form, _add(service_of(request), who.person, form, host_of(request)))
 
 
 async def change(request: Request) -> Response:
-    """Remove a hook, or tell it something now."""
+    """Remove a hook, or send it a test."""
     act = change_of(request, CHANGES)
     who, form = await read_form(request)
     if request.path_params["change"] == "remove" and not is_confirmed(form):

@@ -1,4 +1,4 @@
-"""Hooks, and what each has still to be told."""
+"""The SQL of hooks and of their deliveries."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ OLD = delete(deliveries).where(D.due.is_(None), D.tried <= bind("now"))
 
 
 class HookStore:
-    """Hooks and deliveries, as one transaction sees and changes them."""
+    """Hooks and deliveries, as one transaction reads and changes them."""
 
     def __init__(self, sql: Sql) -> None:
-        """Of this transaction."""
+        """Work in the transaction of `sql`."""
         self._sql = sql
 
     def add(self, hook: Hook) -> None:
-        """Someone is to be told."""
+        """Insert a hook."""
         self._sql.change(
             ADD,
             {
@@ -76,25 +76,28 @@ class HookStore:
         )
 
     def get(self, id: str) -> Hook | None:
-        """One, by its id."""
+        """Return a hook by its id, or None."""
         row = self._sql.row(GET, {"hook_id": plain(id)})
         return None if row is None else _hook(row)
 
     def of(self, person: str) -> list[Hook]:
-        """A person's, oldest first."""
+        """Return a person's hooks, oldest first."""
         return [_hook(row) for row in self._sql.rows(LIST, {"of_person": plain(person)})]
 
     def remove(self, id: str) -> None:
-        """Forget one, with all that it was or is to be told."""
+        """Remove a hook and all its deliveries."""
         self._sql.change(FORGET, {"of_hook": id})
         self._sql.change(REMOVE, {"hook_id": id})
 
     def news(self, now: datetime) -> list[Hook]:
-        """Those for whom something has happened that they did not look at yet."""
+        """Return the active hooks that have events to process."""
         return [_hook(row) for row in self._sql.rows(NEWS, {"now": micros(now)})]
 
     def spread(self, hook: Hook, after: int, events: Sequence[int], now: datetime) -> bool:
-        """It is to be told these events, and has looked at all up to one; False if another process did that."""
+        """Add deliveries of these events, and note that the hook's events up to `after` were processed.
+
+        Return False, without any change, if another process did that.
+        """
         if not self._sql.change(MOVE_ON, {"hook_id": hook.id, "old_after": hook.after, "new_after": after}):
             return False
         due = {"hook": hook.id, "due": micros(now), "tries": 0, "tried": None, "answer": ""}
@@ -102,12 +105,12 @@ class HookStore:
         return True
 
     def next_due(self) -> datetime | None:
-        """When something is to be tried next."""
+        """Return the time of the next try; None if there is none."""
         row = self._sql.row(NEXT, {})
         return moment_or_none(row[0]) if row else None
 
     def claim(self, now: datetime, limit: int) -> list[Delivery]:
-        """Deliveries that are this process's to try now; what it never answers for is due again after the wait."""
+        """Claim due deliveries for this process; those without a recorded outcome are retried after the backoff."""
         taken = []
         for row in self._sql.rows(DUE, {"now": micros(now), "most": limit}):
             old = _delivery(row)
@@ -124,32 +127,32 @@ class HookStore:
         return taken
 
     def record_answer(self, delivery: Delivery, words: str, *, over: bool) -> None:
-        """What came of a try, and whether there will be none after it."""
+        """Record the outcome of a try, and whether it was the last."""
         self._sql.change(OVER if over else ANSWER, {"delivery_id": delivery.id, "words": plain(words)})
 
     def give_up(self, id: str, trouble: str) -> None:
-        """Tell it nothing any more, and say why."""
+        """Deactivate a hook, and record why."""
         self._sql.change(END_ALL, {"of_hook": id})
         self._sql.change(TROUBLE, {"hook_id": id, "words": plain(trouble)})
 
     def secrets(self) -> dict[str, str]:
-        """All sealed secrets, by hook."""
+        """Return all encrypted secrets, by hook."""
         return dict(self._sql.rows(SECRETS, {}))
 
     def seal(self, id: str, old: str, new: str) -> bool:
-        """Keep the same secret under another seal, unless it changed meanwhile."""
+        """Replace an encrypted secret, unless it changed meanwhile; return whether it was replaced."""
         return self._sql.change(SEAL, {"hook_id": id, "old": old, "new": new}) > 0
 
     def revive(self, id: str, after: int) -> None:
-        """Tell it again what happens from now on."""
+        """Activate a hook again, for events from now on."""
         self._sql.change(REVIVE, {"hook_id": id, "new_after": after})
 
     def last(self, id: str, limit: int = 10) -> list[Delivery]:
-        """What it was told last, newest first."""
+        """Return a hook's last deliveries, newest first."""
         return [_delivery(row) for row in self._sql.rows(LAST, {"of_hook": id, "most": limit})]
 
     def forget(self, before: datetime) -> None:
-        """Remove hooks that had expired then, and what was over then."""
+        """Remove hooks that expired before then, and deliveries that finished before then."""
         for (id,) in self._sql.rows(LAPSED, {"now": micros(before)}):
             self.remove(id)
         self._sql.change(OLD, {"now": micros(before)})

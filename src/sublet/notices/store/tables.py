@@ -1,4 +1,4 @@
-"""Who is told of events, and how far that is."""
+"""The tables of hooks and of their deliveries."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ hooks = Table(
     metadata,
     Column("id", Id, primary_key=True),
     Column("person", Text, nullable=False),
-    Column("session", Id, nullable=False),  # empty: all of the person's
+    Column("session", Id, nullable=False),  # empty: all of the person's sessions
     Column("address", Text, nullable=False),  # https:… or mailto:…
-    Column("secret", Text, nullable=False),  # what its calls are signed with, encrypted
+    Column("secret", Text, nullable=False),  # signs its calls; encrypted
     Column("events", Text, nullable=False),  # kinds of events, as words; empty: each change of state
     Column("created", BigInteger, nullable=False),
     Column("expires", BigInteger, nullable=False),
-    Column("after", BigInteger, nullable=False),  # the newest event that was dealt with
-    Column("trouble", Text, nullable=False),  # why it was given up; empty: it was not
+    Column("after", BigInteger, nullable=False),  # the newest event that was processed
+    Column("trouble", Text, nullable=False),  # why it was given up; empty: it is active
     Index(None, "person"),
 )
 
@@ -28,9 +28,9 @@ deliveries = Table(
     Column("id", Serial, primary_key=True),
     Column("hook", Id, ForeignKey("hooks.id"), nullable=False),
     Column("event", BigInteger, nullable=False),
-    Column("due", BigInteger),  # when it is tried next; NULL: over
+    Column("due", BigInteger),  # the time of the next try; NULL: finished
     Column("tries", BigInteger, nullable=False),
-    Column("tried", BigInteger),  # when that was last
+    Column("tried", BigInteger),  # the time of the last try
     Column("answer", Text, nullable=False),
     UniqueConstraint("hook", "event"),
     Index("deliveries_due", "due", sqlite_where=text("due IS NOT NULL"), postgresql_where=text("due IS NOT NULL")),

@@ -1,4 +1,4 @@
-"""Hooks: who is told of changes."""
+"""Views of notifications."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from datetime import datetime
 
 @dataclass(frozen=True, kw_only=True)
 class ToldView:
-    """One event that a hook was told, or is to be."""
+    """One event that was, or will be, delivered to a hook."""
 
     event: int
     tries: int
     tried: datetime | None = None
-    next: datetime | None = None  # when it is tried again; none: over
+    next: datetime | None = None  # the time of the next try; null: finished
     answer: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class HookView:
-    """Someone who is told; the secret is there once, when it is made."""
+    """A notification; its secret is present only in the answer that creates it."""
 
     id: str
-    session: str  # empty: all of the person's
+    session: str  # empty: all of the person's sessions
     address: str  # an http(s) address, or mailto:…
     on: tuple[str, ...]
     created: datetime
@@ -34,23 +34,23 @@ class HookView:
 
 @dataclass(frozen=True, kw_only=True)
 class HookList:
-    """Hooks, without their secrets."""
+    """Notifications, without their secrets."""
 
     items: tuple[HookView, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class HookAsk:
-    """Asks to be told: `address` is an https address, or `mailto:` and one's own; `on` is empty for each change."""
+    """Asks for a notification to an https address, or to `mailto:` and one's own; if `on` is empty, on each change."""
 
     address: str
     session: str = ""
     on: tuple[str, ...] = ()
-    expires: str = ""  # how long it lasts, as in 30d; empty: the service's default
+    expires: str = ""  # how long it lasts, such as 30d; empty: the service's default
 
 
 @dataclass(frozen=True, kw_only=True)
 class HookTestView:
-    """What a hook answered to a test."""
+    """A hook's answer to a test."""
 
     answer: str
