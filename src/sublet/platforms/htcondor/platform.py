@@ -1,13 +1,13 @@
-"""HTCondor, by its own command line: a pool, or an annex seen through its id.
+"""HTCondor, through its command line: a pool, or an annex, which is identified by its ID.
 
-The tools run here, at the access point. Below the platform's own directory lie
+The tools run here, at the access point. The platform's own directory contains
 
-    sessions/KEY/   one session (told in htcondor_session.py)
+    sessions/KEY/   one session (described in session.py)
     running/KEY     a mark for each session that has not ended
     trash/          what is being removed
 
-A job's id is its session's key. HTCondor's own log in the session's directory says what became of it, so that the
-access point is asked only when it is told something, and now and then whether it still has what should be there.
+A job's ID is its session's key. HTCondor's own log in the session's directory says what became of the job, so that the
+access point is asked only to change something, and now and then whether it still has the jobs that it should have.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ from sublet.platforms.port import INSTEAD, Duration, Platform, Progress, Results
 from sublet.platforms.sessiondir import remove_tree
 
 UNREACHED = "what listens on a node can't be reached from here"
-LATELY = 20.0  # seconds that a look at the slots is good for, to say why something waits
-HEEDED = 10.0  # seconds in which a node stops what it was told to stop
+LATELY = 20.0  # seconds that a view of the slots is good for, to explain why a job waits
+HEEDED = 10.0  # seconds for a node to suspend a job
 STALE = 60.0  # seconds without an event after which the queue is asked whether it still has a job
 
 
 class HTCondor(Platform):
-    """A pool of HTCondor, or one annex of it."""
+    """An HTCondor pool, or one annex of it."""
 
     kind: ClassVar[str] = "htcondor"
     tells: ClassVar[bool] = True
@@ -85,19 +85,19 @@ class HTCondor(Platform):
 
     @property
     def asleep(self) -> bool:
-        """An annex without leases."""
+        """Whether this is an annex without leases."""
         return not self.live
 
     def serves(self, person: str) -> bool:
-        """An annex is its owner's."""
+        """Whether this person may run sessions there: an annex belongs to its owner."""
         return self.person in ("", person)
 
     def hosts(self, person: str) -> bool:
-        """Whoever else runs something there does it as a guest, as its owner's account."""
+        """Whether this person is a guest, whose sessions run under the owner's account."""
         return not self.serves(person)
 
     async def open(self, home: Path) -> None:
-        """Make the directories; HTCondor is looked for when it is needed."""
+        """Create the directories; HTCondor's programs are looked for when they are needed."""
         self._queue = CondorQueue(self.name, self.programs, self.configuration, self.gathering)
         with self._queue.words():
             await asyncio.to_thread(self._open, home)
@@ -109,16 +109,16 @@ class HTCondor(Platform):
         for left in (self._home / "trash").iterdir():
             remove_tree(left)
 
-    # What there is
+    # Survey
 
     async def survey(self) -> Survey:
-        """The slots that report now."""
+        """Return the slots that report now."""
         view = await self._look()
         survey = offering.survey_of(view, self.title or self.name)
         return replace(survey, taken=offering.list_taken(view)) if self.terms == "booked" else survey
 
     def unfit(self, request: Request) -> Sequence[Reason]:
-        """Several nodes for one session, and whatever someone would connect to."""
+        """Return why this platform could never run the request: several nodes, or something to connect to."""
         return [*offering.unfit(request, self._seen)]
 
     @property
@@ -130,14 +130,14 @@ class HTCondor(Platform):
         return f"the annex {self.title}" if self.title else self.name
 
     async def _look(self, good_for: float | None = None) -> offering.View:
-        """The slots and jobs, as they were at most so many seconds ago."""
+        """Return the slots and jobs, as of at most `good_for` seconds ago."""
         most = self.fresh.total_seconds() if good_for is None else good_for
         if self._view is None or time.monotonic() - self._viewed > most:
             self._view, self._viewed = await self._queue.view(self.annex), time.monotonic()
         return self._view
 
     async def offers(self, request: Request, ways: Sequence[str], now: datetime) -> Answer:
-        """When a slot is free for it, by what runs and waits there; or why not."""
+        """Return when a slot is free for the request, by the running and queued jobs, or why not."""
         self._viewed = float("-inf")
         view = await self._look()
         return offering.answer(view, request, ways[0], now, self._seen)
@@ -148,18 +148,21 @@ class HTCondor(Platform):
         return Submitted(self.name, self._home, key)
 
     async def place(self, key: str) -> Path | None:
-        """The session's directory here: what is brought to it travels with its jobs."""
+        """Return the session's local directory; data staged in it is sent along with the jobs."""
         session = self._session(key)
         with self._queue.words():
             session.make()
         return session.root
 
     async def session_directory(self, key: str) -> str:
-        """The session's directory, by a name that the job puts the real one for."""
+        """Return a placeholder for the session's directory, which the job replaces by the real path."""
         return placeholder(self._session(key).key)
 
     async def keep(self, file: Path, digest: str = "", user: str = "", progress: Progress = quietly) -> str:
-        """On an annex: put it aside, to be kept by the systems of its nodes; it travels with jobs to others."""
+        """On an annex, set a file aside for the systems of its nodes to keep.
+
+        Elsewhere it is sent along with the jobs.
+        """
         if not self.annex or not user:
             return str(file)
         with self._queue.words():
@@ -167,21 +170,23 @@ class HTCondor(Platform):
         return f"{placeholder(user)}/{name}"
 
     async def expect_image(self, location: str, entry: str, user: str) -> str:
-        """Note it: its jobs say so, and go where it is (annexes/inputs.py tells them)."""
+        """Record the image that a session needs, so that its jobs go only where it is cached (see
+        annexes/inputs.py)."""
         with self._queue.words():
             await asyncio.to_thread(self._session(user).expect, location)
         return f"{placeholder(user)}/{entry}"
 
     async def open_archives(self) -> DataCache:
-        """Where archives of images are kept here, once for all that go from here."""
+        """Open the cache of image archives that are sent from here."""
         return open_archives(self.name, self._home)
 
     async def sweep(self) -> Sequence[str]:
-        """Let go of archives that were not needed for long."""
+        """Remove archives that haven't been needed for long."""
         return await open_archives(self.name, self._home).let_go((), UNUSED)
 
     async def find(self, key: str) -> str | None:
-        """The jobs of this key: by what their directory says, else by what the queue and its history know."""
+        """Return the key if its jobs were submitted, by the session's directory, or else by the queue and its
+        history."""
         session = self._session(key)
         if session.submitted:
             return key
@@ -197,7 +202,7 @@ class HTCondor(Platform):
         return key if cluster else None
 
     async def submit(self, job: Job, key: str) -> str:
-        """Write all that it needs, then submit it, once."""
+        """Write all files that the jobs need, then submit them once."""
         if job.program.connects:
             raise PlatformRefused(platform=self.name, why=UNREACHED)
         session = self._session(key)
@@ -222,7 +227,7 @@ class HTCondor(Platform):
             raise PlatformRefused(platform=self.name, why=str(error)) from error
 
     async def ask(self, ids: Sequence[str]) -> Mapping[str, JobState]:
-        """The states of many jobs at once: most need no question to anybody."""
+        """Return the states of many jobs at once; most are known without asking the queue."""
         states = await asyncio.to_thread(lambda: {id: self._state(self._session(id)) for id in ids})
         doubtful = [id for id, state in states.items() if state is None]
         quiet = [id for id, state in states.items() if state and state.state is not State.ENDED and self._stale(id)]
@@ -234,7 +239,7 @@ class HTCondor(Platform):
         return await self._with_nodes(known)
 
     async def _with_nodes(self, states: Mapping[str, JobState]) -> Mapping[str, JobState]:
-        """The same; where something waits, and there is no node at all that it could wait for, that is said."""
+        """Add to the condition of queued jobs that there is no node at all, if so."""
         waiting = {id: state for id, state in states.items() if state.state is State.QUEUED}
         if not waiting or offering.places(await self._look(LATELY)):
             return states
@@ -245,12 +250,12 @@ class HTCondor(Platform):
         }
 
     def _stale(self, id: str) -> bool:
-        """Whether it is time to ask the queue if it still has a job, because it has not reported for a while."""
+        """Whether to ask the queue if it still has a job, because nothing was checked for a while."""
         now = time.monotonic()
         return now - self._checked.setdefault(id, now) > STALE
 
     def _state(self, session: Submitted) -> JobState | None:
-        """What its directory says; None: something has to be done, or asked, before that can be said."""
+        """Return the state by the session's directory; None if the session must be settled first."""
         if session.ended or not session.submitted:
             return session.state()
         states = _judge_jobs(session)
@@ -259,7 +264,7 @@ class HTCondor(Platform):
         return together(states) if len(states) > 1 else states[0]
 
     async def _settle(self, session: Submitted) -> JobState:
-        """Ask the queue, and bring what a session has come to in order: its results, its record, and the queue."""
+        """Ask the queue, and settle a session: collect its results, record its end, and update the queue."""
         lock = self._settling.setdefault(session.key, asyncio.Lock())
         async with lock:
             if session.ended:
@@ -269,7 +274,7 @@ class HTCondor(Platform):
             if all(job.status == "exited" for job in events.values()):
                 return await self._finish(session, {})
             there, idle = await self._queue.jobs_of(session.key)
-            events = await asyncio.to_thread(session.read_log)  # after the queue: what has left it has told its end
+            events = await asyncio.to_thread(session.read_log)  # after the queue: ended jobs have logged it
             states = await asyncio.to_thread(_judge_jobs, session, idle)
             if all(state.state is State.ENDED for state in states):
                 return await self._finish(session, idle)
@@ -281,7 +286,7 @@ class HTCondor(Platform):
         return together(states) if len(states) > 1 else states[0]
 
     async def _finish(self, session: Submitted, idle: Mapping[int, int]) -> JobState:
-        """Collect what it left, write down how it ended, and let the queue forget it."""
+        """Collect a session's results, record how it ended, and remove it from the queue."""
         if any(job.status != "exited" for job in session.read_log().values()):
             await asyncio.to_thread(session.collect, await self._queue.spool())
         states = await asyncio.to_thread(_judge_jobs, session, idle)
@@ -295,12 +300,12 @@ class HTCondor(Platform):
         return session.state()
 
     async def _forget(self, session: Submitted) -> None:
-        """Let the queue forget what has ended otherwise than by itself."""
+        """Remove jobs from the queue that didn't end by exiting."""
         if any(event.status not in ("", "exited") for event in session.read_log().values()):
             await self._queue.forget(session.key)
 
     async def news(self) -> Sequence[str] | None:
-        """The jobs of which HTCondor has written something since the last call; None at first."""
+        """Return the jobs whose log has changed since the last call; None at the first call."""
         sizes = await asyncio.to_thread(self._look_at_logs)
         before, self._sizes = self._sizes, sizes
         if before is None:
@@ -311,7 +316,7 @@ class HTCondor(Platform):
         return {key: self._session(key).log_size() for key in os.listdir(self._home / "running")}
 
     async def cancel(self, ids: Sequence[str], by: str) -> None:
-        """Have HTCondor remove them: the job is told to stop all its processes, and what it wrote is brought back."""
+        """Have HTCondor remove these jobs: all their processes are stopped, and their files are sent back."""
         wanted = [session for id in ids if (session := self._session(id)).submitted and not session.ended]
         for session in wanted:
             with self._queue.words():
@@ -319,7 +324,7 @@ class HTCondor(Platform):
         await self._queue.remove([session.key for session in wanted])
 
     async def extend(self, id: str, until: datetime) -> None:
-        """Move the end of its time: the job looks for that when its time seems to be over."""
+        """Move the end of a job's time; the job checks for this when its time seems to be over."""
         session = self._session(id)
         if session.submitted and not session.ended:
             with self._queue.words():
@@ -328,7 +333,10 @@ class HTCondor(Platform):
                     target.write_text(f"{round(until.timestamp())}\n")
 
     async def pause(self, id: str) -> str:
-        """Hold what waits, and stop what runs where it is; refused where nothing stops, as over a spool."""
+        """Hold queued jobs, and suspend running ones.
+
+        Raise PlatformRefused where jobs can't be suspended, as over a spool.
+        """
         session = self._session(id)
         how = await self._queue.pause(session.key)
         deadline = time.monotonic() + HEEDED
@@ -342,18 +350,18 @@ class HTCondor(Platform):
         return how
 
     async def resume(self, id: str) -> str:
-        """Let it go on."""
+        """Resume a job, and return how."""
         return await self._queue.resume(self._session(id).key)
 
-    # What they leave
+    # Output and results
 
     async def output(self, key: str, stream: Literal["stdout", "stderr"], offset: int, limit: int) -> bytes:
-        """Part of what it printed: HTCondor brings it as it is printed."""
+        """Return part of a session's output, which HTCondor streams as it is printed."""
         with self._queue.words():
             return self._session(key).output(stream, offset, limit)
 
     async def output_size(self, key: str, stream: Literal["stdout", "stderr"]) -> int:
-        """How much of what it printed is here."""
+        """Return how much of a session's output has arrived."""
         session = self._session(key)
         if session.parts > 1 and not session.ended:
             return await super().output_size(key, stream)
@@ -361,16 +369,16 @@ class HTCondor(Platform):
             return session.output_size(stream)
 
     async def results(self, key: str) -> Results:
-        """The files that it left: there are none before its end."""
+        """List a session's results; there are none before its end."""
         session = self._session(key)
         return await asyncio.to_thread(session.results)
 
     def read(self, key: str, path: str, offset: int = 0) -> AsyncIterator[bytes]:
-        """One of those files, in pieces, from a byte on."""
+        """Read a result file in pieces, from an offset."""
         return self._session(key).pieces(path, offset)
 
     async def clean(self, key: str) -> None:
-        """Remove the session's directory; what still runs must be cancelled first."""
+        """Remove the session's directory; raise PlatformRefused if it still runs."""
         session = self._session(key)
         state = (await self.ask([key]))[key]
         if state.state in (State.RUNNING, State.QUEUED):
@@ -383,7 +391,10 @@ class HTCondor(Platform):
 
 
 def _judge_jobs(session: Submitted, idle: Mapping[int, int] | None = None) -> list[JobState]:
-    """Each of its jobs; `idle` are those that wait, as the queue says, and how often each was given to a node."""
+    """Return the state of each of a session's jobs.
+
+    `idle` are the queued ones, with how often each was sent to a node.
+    """
     cancel, tries = session.cancelled, idle or {}
     return [
         judge(event, session.record(number), cancel, tries.get(number)) for number, event in session.read_log().items()

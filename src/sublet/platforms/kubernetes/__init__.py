@@ -1,1 +1,1 @@
-"""Kubernetes, by its API: sessions are Jobs of one namespace."""
+"""Kubernetes, through its API: sessions are Jobs in one namespace."""

@@ -1,7 +1,7 @@
-"""Who one is to an API server: what a kubeconfig, a token or a pod's service account says, and nothing kept in words.
+"""Access to an API server by a kubeconfig, a token or a pod's service account.
 
-A kubeconfig may name a token, a file with one, a client's certificate, or a program that makes credentials (as clouds
-and OpenID Connect do). Tokens are read again when they are needed: they are renewed by others.
+A kubeconfig may name a token, a file with one, a client certificate, or a program that makes credentials (as clouds and
+OpenID Connect do). Tokens are read again when they are needed, because others renew them.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ import yaml
 
 IN_POD = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 USUAL = "~/.kube/config"
-PLUGIN_PATIENCE = 60  # seconds that a program has to make credentials
-SOON = timedelta(minutes=1)  # before they expire, they are made again
+PLUGIN_PATIENCE = 60  # seconds for a program to make credentials
+SOON = timedelta(minutes=1)  # this long before they expire, credentials are made again
 OLD_WAYS = ("auth-provider", "username", "password")
 
 
@@ -33,7 +33,7 @@ class BadAccess(Exception):
 
 @dataclass(frozen=True)
 class ClusterAccess:
-    """How an API server is reached, and as whom."""
+    """The address of an API server, and the credentials for it."""
 
     server: str
     namespace: str
@@ -43,14 +43,14 @@ class ClusterAccess:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What goes with every call."""
+        """The headers of every call."""
         token = self.token()
         return {"Authorization": f"Bearer {token}"} if token else {}
 
 
 @dataclass(frozen=True)
 class AccessSettings:
-    """What a platform's settings say of it."""
+    """The settings of a platform that concern access."""
 
     kubeconfig: str = ""
     context: str = ""
@@ -61,7 +61,8 @@ class AccessSettings:
 
 
 def open_access(settings: AccessSettings, environment: Mapping[str, str] = os.environ) -> ClusterAccess:
-    """By a server and a token's file, else by a kubeconfig, else by the service account of the pod we run in."""
+    """Open access by a server and a token file, else by a kubeconfig, else by the service account of the current
+    pod."""
     if settings.server:
         access = _by_token(settings)
     elif settings.kubeconfig or not _is_in_pod(environment):
@@ -144,7 +145,7 @@ def _trust_text(authority: str | None) -> ssl.SSLContext:
 
 
 def _enter(user: Mapping[str, Any], tls: ssl.SSLContext, folder: Path, server: str) -> Callable[[], str]:
-    """What makes the token, once a client's certificate is in the context."""
+    """Load the client certificate into the TLS context, if any, and return the function that provides the token."""
     if old := [way for way in OLD_WAYS if way in user]:
         raise BadAccess(f"its user signs in by {old[0]}, which Kubernetes has dropped; use a token or `exec`")
     certificate = _bytes_of(user, "client-certificate", folder)
@@ -172,7 +173,7 @@ def _decode(text: str) -> bytes:
 
 
 def _present(tls: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
-    """Put a client's certificate into a context by a file in memory: OpenSSL reads nothing but files."""
+    """Load a client certificate into a TLS context through a file in memory, as OpenSSL reads only files."""
     file = os.memfd_create("client", os.MFD_CLOEXEC)
     try:
         os.write(file, certificate + b"\n" + key)
@@ -196,7 +197,7 @@ def _read(file: Path) -> str:
 
 @dataclass
 class CredentialPlugin:
-    """A program that makes credentials, as a kubeconfig names it under `exec`; they are kept until they expire."""
+    """A program that makes credentials, named under `exec` in a kubeconfig; they are kept until they expire."""
 
     command: Mapping[str, Any]
     folder: Path
@@ -207,7 +208,7 @@ class CredentialPlugin:
     _is_made: bool = False
 
     def token(self) -> str:
-        """The token that it made, made anew when it is about to expire."""
+        """Return the token, made again shortly before it expires."""
         if not self._is_made or (self._until and datetime.now(UTC) > self._until - SOON):
             self._make()
         return self._token
@@ -247,7 +248,7 @@ def _run_plugin(words: list[str], more: Mapping[str, str]) -> str:
 
 
 def read_credential(text: str) -> Mapping[str, Any]:
-    """What a program said that makes credentials."""
+    """Read the output of a program that makes credentials."""
     try:
         status: Mapping[str, Any] = json.loads(text)["status"]
     except (ValueError, KeyError, TypeError) as error:

@@ -16,10 +16,10 @@ SUFFIXES = {
 
 
 def parse_quantity(text: str | float) -> Decimal:
-    """A quantity as a number; 0 for what is none."""
+    """Read a quantity as a number; 0 if it isn't one."""
     written = str(text).strip()
     try:
-        return Decimal(written)  # also 1e3, as Kubernetes may write it
+        return Decimal(written)  # including 1e3, as Kubernetes may write it
     except InvalidOperation:
         number = written.rstrip("numkKMGTPEi")
         suffix = written[len(number) :]
@@ -30,7 +30,7 @@ def parse_quantity(text: str | float) -> Decimal:
 
 
 def amount_of(amounts: Mapping[str, str], *names: str) -> int | None:
-    """The first of these that is there, in whole units; None if none is."""
+    """Return the first of these amounts that is present, in whole units; None if none is."""
     for name in names:
         if name in amounts:
             return int(parse_quantity(amounts[name]))

@@ -1,4 +1,4 @@
-"""Calls to an API server, and what their failures mean to a platform: its own words are kept."""
+"""Calls to an API server, and what their failures mean for a platform, in the server's own words."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from sublet.platforms.kubernetes.access import BadAccess, ClusterAccess
 
 Object = dict[str, Any]  # one of Kubernetes' objects, as its API writes it
 PATIENCE = 30.0  # seconds for one answer
-WATCHED = 300  # seconds after which a watch is begun anew
+WATCHED = 300  # seconds after which a watch is started again
 MERGE = "application/merge-patch+json"
-PAGE = "500"  # objects in one answer
+PAGE = "500"  # objects per answer
 RENEW = "Renew the token, or the certificate, in its kubeconfig; waiting sessions then continue."
 
 
@@ -35,10 +35,10 @@ class ListExpired(Exception):
 
 
 class ApiServer:
-    """One API server, as one of its users."""
+    """One API server, accessed as one of its users."""
 
     def __init__(self, platform: str, access: ClusterAccess) -> None:
-        """Nobody is called yet."""
+        """Set up the client without connecting."""
         self.platform, self.access = platform, access
         self._http = httpx2.AsyncClient(
             base_url=access.server,
@@ -50,17 +50,17 @@ class ApiServer:
         )
 
     async def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         await self._http.aclose()
 
     def path_of(self, kind: str, name: str = "", part: str = "") -> str:
-        """The address of what is in our namespace: `jobs`, `pods`, `secrets`, …"""
+        """Return the path of objects in our namespace: `jobs`, `pods`, `secrets`, …"""
         group = {"jobs": "/apis/batch/v1"}.get(kind, "/api/v1")
         path = f"{group}/namespaces/{self.access.namespace}/{kind}"
         return "/".join(word for word in (path, name, part) if word)
 
     async def headers(self) -> dict[str, str]:
-        """What goes with every call; making it may run a program."""
+        """Return the headers of every call; this may run a credential program."""
         try:
             return await asyncio.to_thread(lambda: self.access.headers)
         except BadAccess as error:
@@ -69,11 +69,11 @@ class ApiServer:
             ) from error
 
     async def get(self, path: str, **query: str) -> Object:
-        """An object, or a list."""
+        """Get an object or a list."""
         return await self._call("GET", path, query)
 
     async def list(self, path: str, **query: str) -> Object:
-        """A whole list, page by page."""
+        """Get a whole list, page by page."""
         whole = await self.get(path, limit=PAGE, **query)
         while more := whole["metadata"].get("continue"):
             page = await self.get(path, limit=PAGE, **{**query, "continue": more})
@@ -82,11 +82,11 @@ class ApiServer:
         return whole
 
     async def create(self, path: str, body: Mapping[str, Any], **query: str) -> Object:
-        """Make an object; ObjectExists if its name is taken."""
+        """Create an object; raise ObjectExists if its name is taken."""
         return await self._call("POST", path, query, body)
 
     async def replace(self, path: str, body: Mapping[str, Any]) -> Object:
-        """Put an object in the place of another."""
+        """Replace an object."""
         return await self._call("PUT", path, {}, body)
 
     async def patch(self, path: str, body: Mapping[str, Any]) -> Object:
@@ -94,7 +94,7 @@ class ApiServer:
         return await self._call("PATCH", path, {}, body, MERGE)
 
     async def delete(self, path: str, body: Mapping[str, Any] | None = None) -> bool:
-        """Remove an object; whether there was one."""
+        """Delete an object, and return whether there was one."""
         try:
             await self._call("DELETE", path, {}, body)
         except ObjectMissing:
@@ -117,11 +117,11 @@ class ApiServer:
         raise self.describe_refusal(answer.status_code, answer.content)
 
     def describe_silence(self, error: Exception) -> PlatformUnreachable:
-        """Nobody answered, or not in time."""
+        """Return the error to raise if the server didn't answer in time."""
         return PlatformUnreachable(platform=self.platform, why=str(error) or type(error).__name__)
 
     def describe_refusal(self, status: int, content: bytes) -> Exception:
-        """What an answer means that is no success."""
+        """Return the error that an unsuccessful answer stands for."""
         words, reason = read_status(content)
         words = words or f"it answered {status}"
         error: SubletError
@@ -142,7 +142,7 @@ class ApiServer:
 
     @asynccontextmanager
     async def watch(self, path: str, **query: str) -> AsyncIterator[AsyncIterator[Object]]:
-        """What changes from a version of a list on, until the server ends it: each event with `type` and `object`."""
+        """Watch a list from a version on, until the server ends it: each event has `type` and `object`."""
         asked = {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(WATCHED), **query}
         limits = httpx2.Timeout(PATIENCE, read=WATCHED + PATIENCE)
         try:
@@ -158,7 +158,7 @@ class ApiServer:
 
     @asynccontextmanager
     async def read_log(self, pod: str, container: str, **query: str) -> AsyncIterator[AsyncIterator[bytes]]:
-        """What a container prints, in pieces."""
+        """Stream a container's log in pieces."""
         limits = httpx2.Timeout(PATIENCE, read=None)
         path, asked = self.path_of("pods", pod, "log"), {"container": container, **query}
         try:
@@ -184,7 +184,7 @@ class ApiServer:
 
 
 def read_object(content: bytes, platform: str) -> Object:
-    """An object out of an answer."""
+    """Read an object from an answer."""
     try:
         value = json.loads(content)
     except ValueError as error:
@@ -195,7 +195,7 @@ def read_object(content: bytes, platform: str) -> Object:
 
 
 def read_status(content: bytes) -> tuple[str, str]:
-    """The words and the reason of a refusal."""
+    """Return the message and the reason of a refusal."""
     try:
         status = json.loads(content)
         return str(status.get("message") or ""), str(status.get("reason") or "")

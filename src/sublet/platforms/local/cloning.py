@@ -1,4 +1,4 @@
-"""Showing files of the cache to a session: clones where the file system has them, else links or copies."""
+"""Shows files of the cache to a session: as clones where the file system supports them, else as links or copies."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import os
 import shutil
 from pathlib import Path
 
-FICLONE = 0x40049409  # shares a file's blocks with another until one of them is changed
+FICLONE = 0x40049409  # ioctl that shares a file's blocks with another until one of them is changed
 NO_CLONES = (errno.EOPNOTSUPP, errno.ENOTTY, errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EPERM)
 NO_LINK = (errno.EXDEV, errno.EMLINK, errno.EPERM, errno.EOPNOTSUPP)
 OWNER_WRITES = 0o200
 
 
 def clone(source: Path, target: Path) -> bool:
-    """Make a file that shares its blocks, where the file system can; what is written to it is its own."""
+    """Clone a file copy-on-write, and return whether the file system supports that."""
     with source.open("rb") as original, target.open("xb") as fresh:
         try:
             fcntl.ioctl(fresh.fileno(), FICLONE, original.fileno())
@@ -29,7 +29,7 @@ def clone(source: Path, target: Path) -> bool:
 
 
 def copy_file(source: Path, target: Path, mode: int) -> None:
-    """A file of one's own with the same content."""
+    """Copy a file, as a clone if possible."""
     if not clone(source, target):
         shutil.copyfile(source, target)
     _copy_marks(source, target, mode)
@@ -42,7 +42,8 @@ def _copy_marks(source: Path, target: Path, mode: int) -> None:
 
 
 def share_file(source: Path, target: Path, *, can_link: bool) -> None:
-    """A file that is only read: it takes no room where that is possible, and never is a way to change the source."""
+    """Make a read-only view of a file, without extra disk space if possible, through which the source can't be
+    changed."""
     if clone(source, target):
         _copy_marks(source, target, source.stat().st_mode & 0o777)
         return
@@ -57,7 +58,7 @@ def share_file(source: Path, target: Path, *, can_link: bool) -> None:
 
 
 def lay(source: Path, target: Path, *, is_writable: bool, can_link: bool) -> None:
-    """Put a file or a folder of the cache at a path; what an earlier try put there goes first."""
+    """Put a file or a folder of the cache at a path, replacing the result of an earlier try."""
     target.parent.mkdir(parents=True, exist_ok=True)
     aside = target.with_name(f".{target.name[:100]}.{os.urandom(4).hex()}")
     try:
@@ -89,7 +90,7 @@ def _lay_file(source: Path, target: Path, *, is_writable: bool, can_link: bool) 
 
 
 def remove(path: Path) -> None:
-    """Remove a file, or a folder with all in it, if it is there."""
+    """Remove a file, or a folder with its contents, if it exists."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:

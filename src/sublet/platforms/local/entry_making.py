@@ -1,4 +1,4 @@
-"""Making an entry of this machine's cache, of which others wait, and letting a session see it."""
+"""Makes an entry of this machine's cache while others wait for it, and shows it to a session."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from sublet.platforms.caching import EntryPhase
 from sublet.platforms.local.cache import BEAT, LocalCache
 from sublet.platforms.local.os_errors import translate_os_errors
 
-LOOK_AGAIN = 0.3  # seconds, while another makes the same
+LOOK_AGAIN = 0.3  # seconds, while another process makes the same entry
 FILE = LinkedFiles([FileLink("image", "file:image")])
 
 
 async def is_file() -> bool:
-    """What is a file is of use as long as it is there."""
+    """Return True: an entry that is a file is usable as long as it exists."""
     return True
 
 
@@ -29,8 +29,8 @@ async def make_alone(
     make: Callable[[], Awaitable[bool]],
     is_usable: Callable[[], Awaitable[bool]] = is_file,
 ) -> bool:
-    """Make it, while others who need it wait; one that is there and of no use is made again."""
-    with suppress(DiskFull):  # a tool's own store may be on another disk; else the tool says so
+    """Make an entry unless another process does, for which this waits; an entry that isn't usable is made again."""
+    with suppress(DiskFull):  # a tool's own store may be on another disk; if not, the tool reports it
         await cache.make_room(size)
     while await cache.claim(entry) is None:
         if (await cache.look(entry)).phase is EntryPhase.THERE:
@@ -50,7 +50,7 @@ async def make_alone(
 
 @asynccontextmanager
 async def _beating(cache: LocalCache, entry: str) -> AsyncIterator[None]:
-    """Let others see that someone makes it."""
+    """Send heartbeats for an entry that is being made."""
 
     async def beat() -> None:
         while True:
@@ -65,7 +65,7 @@ async def _beating(cache: LocalCache, entry: str) -> AsyncIterator[None]:
 
 
 def point(cache: LocalCache, link: Path, entry: str) -> None:
-    """Let a session find an entry at a link."""
+    """Link a path in a session's directory to an entry."""
     with translate_os_errors(cache.platform), suppress(FileExistsError):
         link.parent.mkdir(parents=True, exist_ok=True)
         link.symlink_to(cache.entry(entry).content)

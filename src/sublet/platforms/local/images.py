@@ -1,4 +1,4 @@
-"""Images of registries on this machine: which of them its tools have, and having one before a session needs it."""
+"""Registry images on this machine: which of them its tools have, and pulling one before a session needs it."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from pathlib import Path
 
 from sublet.kernel.log import log
 
-STORES = ("podman", "docker")  # tools that keep images in a store of their own
+STORES = ("podman", "docker")  # tools that keep images in their own store
 SIF = ("apptainer", "singularity")
-FETCHING = 1800  # seconds that a tool has to fetch an image
-LOOKING = 5  # seconds that it has to say whether it has one
-FRESH = 60.0  # seconds for which it is known that an image is there
+FETCHING = 1800  # seconds for a tool to pull an image
+LOOKING = 5  # seconds for a tool to say whether it has an image
+FRESH = 60.0  # seconds for which it is remembered that an image exists
 PREFIX = "docker://"
 
 
 @dataclass
 class LocalImages:
-    """What the container tools of this machine are asked for, with the environment that sessions have."""
+    """Asks the container tools of this machine about images, with the environment that sessions have."""
 
     environment: Mapping[str, str]
     _seen: dict[str, float] = field(default_factory=dict)  # images that were there → when
 
     async def find(self, tools: Mapping[str, str], locations: Collection[str]) -> list[str]:
-        """Those that one of the tools has already."""
+        """Return the images that one of the tools already has."""
         return [location for location in locations if await self._has(tools, location)]
 
     async def _has(self, tools: Mapping[str, str], location: str) -> bool:
@@ -41,7 +41,7 @@ class LocalImages:
         return False
 
     async def fetch(self, tools: Mapping[str, str], location: str, tool: str, target: Path) -> bool:
-        """Have a tool fetch an image, into its own store or as a file at `target`; whether it is there now."""
+        """Have a tool pull an image, into its own store or as a file at `target`; return whether it is there now."""
         path, reference = tools.get(tool, ""), location.removeprefix(PREFIX)
         if tool in STORES:
             has_image = bool(path) and await self.run((path, "image", "inspect", reference), LOOKING)
@@ -54,7 +54,7 @@ class LocalImages:
         return False
 
     async def run(self, words: tuple[str, ...], seconds: float) -> bool:
-        """Have a tool do something; whether it could."""
+        """Run a tool, and return whether it succeeded."""
         quiet = asyncio.subprocess.DEVNULL
         try:
             process = await asyncio.create_subprocess_exec(

@@ -1,4 +1,4 @@
-"""What this machine keeps for later sessions: settings of its cache, and what can be asked of it."""
+"""What this machine keeps for later sessions: the settings of its cache, and its operations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GIB = 1 << 30
 
 
 class KeepsData(Platform):
-    """A platform that is this machine, as far as it keeps data."""
+    """The part of the local platform that keeps data."""
 
     cache: Memory = Field(
         default=20 * GIB,
@@ -36,10 +36,10 @@ class KeepsData(Platform):
         default=timedelta(days=7), description="How long data from elsewhere stays with no session that needs it."
     )
     _data_cache: LocalCache | None = PrivateAttr(default=None)
-    _images: LocalImages | None = PrivateAttr(default=None)  # None: every session has a home, and images, of its own
+    _images: LocalImages | None = PrivateAttr(default=None)  # None: every session has its own home directory and images
 
     def _open_data_cache(self, home: Path, environment: Mapping[str, str], *, has_mounts: bool) -> None:
-        """Without mounts of a session's own, root could write through a link whatever its permissions are."""
+        """Open the cache; without mount namespaces, root could write through a hard link despite its permissions."""
         if "HOME" in environment or os.geteuid() == 0:
             self._images = LocalImages(environment)
 
@@ -51,7 +51,7 @@ class KeepsData(Platform):
         self._data_cache = LocalCache(self.name, home, self.cache, can_link, is_over, forget=forget_stored)
 
     async def open_cache(self) -> DataCache:
-        """The cache of data here."""
+        """Open the data cache of this machine."""
         return self._cache_here
 
     @property
@@ -61,7 +61,7 @@ class KeepsData(Platform):
         return self._data_cache
 
     async def find_images(self, images: Mapping[str, str]) -> Collection[str]:
-        """Those that the container tools here have; all, where each session has a store of its own."""
+        """Return the images that the container tools here have; all of them, if each session has its own store."""
         if self._images is None:
             return list(images)
         tools, unpacked = (await self.survey()).tools, UnpackedImages(self._cache_here)
@@ -69,7 +69,7 @@ class KeepsData(Platform):
         return [*stored, *await asyncio.to_thread(unpacked.list_there, tools, images)]
 
     async def fetch_image(self, location: str, tool: str, target: Path, user: str) -> bool:
-        """Have the tool of a session fetch its image; as a file once for all, where it is named by its digest."""
+        """Have a session's tool pull its image; an image named by its digest is kept as a file for all sessions."""
         tools = (await self.survey()).tools
         if tool == CHARLIECLOUD and "@" in location:
             return await UnpackedImages(self._cache_here).use(location.rpartition("@")[2], target, user)
@@ -80,7 +80,7 @@ class KeepsData(Platform):
         return await self._images.fetch(tools, location, tool, target)
 
     async def make_image(self, kept: str, tool: str, archive: ArchiveReader | None, user: str) -> bool:
-        """Have the tool of a session load its archive, or make an image file of it."""
+        """Have a session's tool load an archive, or make an image file of it."""
         if archive is None:
             return False
         tools = (await self.survey()).tools
@@ -91,7 +91,7 @@ class KeepsData(Platform):
         return await MadeImages(self._cache_here, self._images).make(tools, kept, tool, archive, user)
 
     async def find_made(self, archives: Mapping[str, ArchiveReader]) -> Collection[str]:
-        """Those of which the image is in the cache here; all, where each session has a store of its own."""
+        """Return the archives whose image is in the cache; all of them, if each session has its own store."""
         if self._images is None:
             return list(archives)
         made, unpacked = MadeImages(self._cache_here, self._images), UnpackedImages(self._cache_here)
@@ -99,17 +99,17 @@ class KeepsData(Platform):
         return [*await made.find_made(archives), *await asyncio.to_thread(unpacked.list_made, tools, archives)]
 
     async def measure_place(self, path: str) -> int:
-        """How many bytes the files below a directory here take."""
+        """Return the total size in bytes of the files below a directory."""
         return await asyncio.to_thread(measure, path)
 
     async def list_kept(self) -> Sequence[KeptFile]:
-        """The data that is kept here."""
+        """List the data that is kept here."""
         return await self._cache_here.list_kept()
 
     async def let_go(self, *digests: str, idle: timedelta = timedelta(0)) -> Sequence[str]:
-        """Remove data that no session needs, or needed for so long."""
+        """Remove data that no session has needed for `idle`."""
         return await self._cache_here.let_go([name_of(digest) for digest in digests], idle)
 
     async def sweep(self) -> Sequence[str]:
-        """Let go of data that was not needed for long."""
+        """Remove data that hasn't been needed for long."""
         return await self.let_go(idle=self.unused)

@@ -1,4 +1,4 @@
-"""Starting a shim, speaking to it, and sweeping up after one that was killed."""
+"""Starts a shim, signals it, and cleans up after one that was killed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PLAIN_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 
 
 def socket_of(home: Path, key: str) -> str:
-    """Where an interactive job may listen; empty if no path to it is short enough."""
+    """Return the path of the Unix socket where an interactive job may listen; empty if no path is short enough."""
     path = shorten(home / "s") / f"{sha256(key.encode()).hexdigest()[:12]}.sock"
     return str(path) if fits(path) else ""
 
@@ -40,7 +40,7 @@ def socket_of(home: Path, key: str) -> str:
 def environment(
     job: Job, session: SessionDir, given: Mapping[str, Sequence[int]], inherited: Mapping[str, str]
 ) -> dict[str, str]:
-    """All that the job sees: what it may inherit, what it was given, then its own."""
+    """Return a job's environment: inherited variables, then those of its amounts and session, then its own."""
     gpus = ",".join(map(str, given["gpus"]))
     return {
         "PATH": PLAIN_PATH,
@@ -49,7 +49,7 @@ def environment(
         **inherited,
         "TMPDIR": session.make_scratch(),
         **tell_amounts(job.amounts),
-        "PYTHONUNBUFFERED": "1",  # so that what it prints can be read while it runs
+        "PYTHONUNBUFFERED": "1",  # so that its output can be read while it runs
         "CUDA_VISIBLE_DEVICES": gpus,
         "SUBLET_SESSION": session.key,
         "SUBLET_PART": "0",
@@ -67,9 +67,9 @@ def _private(path: str, flags: int) -> int:
 
 
 def start(session: SessionDir) -> None:
-    """Start the shim and wait until it has the job in hand: from then on it goes on by itself."""
+    """Start the shim and wait until it has claimed the job: from then on it runs on its own."""
     ready, theirs = os.pipe()
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # handed on: an early order must not kill it
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # inherited by the shim: an early signal must not kill it
     try:
         with open(session.root / "shim.log", "ab", opener=_private) as log:
             first = subprocess.Popen(
@@ -102,14 +102,14 @@ def start(session: SessionDir) -> None:
 
 
 def _wait_for(ready: int) -> None:
-    """Wait for a word on a pipe, or its end; `select` knows no descriptor above 1023."""
+    """Wait for data or the end of a pipe; `select` can't handle descriptors above 1023."""
     poll = select.poll()
     poll.register(ready, select.POLLIN)
     poll.poll(SLOWEST_START * 1000)
 
 
 def _last_words(session: SessionDir) -> str:
-    """What a shim that failed said last."""
+    """Return the last line of a failed shim's log, in parentheses."""
     try:
         lines = (session.root / "shim.log").read_text(errors="replace").strip().splitlines()
     except OSError:
@@ -118,7 +118,7 @@ def _last_words(session: SessionDir) -> str:
 
 
 def poke(shim: Shim, number: signal.Signals) -> bool:
-    """Send the shim a signal, if it is this very process that is there."""
+    """Signal the shim, if this exact process still exists, and return whether it does."""
     try:
         process = os.pidfd_open(shim.pid)
     except OSError as error:
@@ -139,14 +139,15 @@ def poke(shim: Shim, number: signal.Signals) -> bool:
 
 
 def find_shim(session: SessionDir) -> int | None:
-    """The pid of a session's shim by its command line, also before it has said who it is; None if there is none."""
+    """Return the pid of a session's shim by its command line, even before it has written its record; None if there is
+    none."""
     mark = f"\0{session.root}\0".encode()
     for pid in processes.pids():
         try:
             if mark in Path(f"/proc/{pid}/cmdline").read_bytes():
                 return pid
         except OSError as error:
-            if is_short(error):  # then it may well be there
+            if is_short(error):  # then it may well exist
                 raise
     return None
 
@@ -162,7 +163,7 @@ def stop_lost(session: SessionDir) -> None:
 
 
 def sweep(session: SessionDir, seconds: float = 5.0) -> list[int]:
-    """Kill all that a job has running without its shim; those that could not be killed."""
+    """Kill all processes of a job that lost its shim; return those that couldn't be killed."""
     try:
         group = ControlGroup(0, *(session.root / "ran" / "group").read_text().splitlines())
     except OSError:
@@ -184,12 +185,12 @@ def sweep(session: SessionDir, seconds: float = 5.0) -> list[int]:
 
 
 def settle(session: SessionDir, shim: Shim | None) -> None:
-    """Write the end of a job whose shim is gone without a record: as little as is known, and nothing more."""
+    """Record the end of a job whose shim is gone without a record, with no more than is known."""
     now = clocks.wall()
     if shim and shim.boot != boot_id():
         end = End(EndKind.NODE_LOST, detail="the machine was restarted while it ran")
     elif session.never_ran:
-        sweep(session)  # its control group, and the process that waited in it to become the program
+        sweep(session)  # its cgroup, and the process that waited in it to become the program
         end = End(EndKind.NOT_STARTED, detail="the shim that was to start it was killed before it did, so it never ran")
     else:
         left = sweep(session)

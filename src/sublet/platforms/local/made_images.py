@@ -1,13 +1,13 @@
-"""What container tools run, made of archives of images before sessions need it, and kept in the cache of this machine.
+"""Images for container tools, made from archives before sessions need them, and kept in the cache of this machine.
 
-What tools run that need a directory is in unpacked_images.py.
+Images for tools that run a directory are in unpacked_images.py.
 
-    kept/oci-DIGEST/content      an image of a registry as one file, for Apptainer
-    kept/image-TOOL-ID/content   for Apptainer the image as one file; for tools with a store of their own, the name that
-                                 the image has there, which keeps it in that store until the entry goes
+    kept/oci-DIGEST/content      a registry's image as one file, for Apptainer
+    kept/image-TOOL-ID/content   for Apptainer the image as one file; for tools with their own store, the name of the
+                                 image there, which keeps it in that store until the entry is removed
 
-The session finds it by the image's id (kinds/inside/container_images.py): in the store by its name, or as a file in its
-own directory.
+The session finds the image by its ID (kinds/inside/container_images.py): by its name in the store, or as a file in the
+session's own directory.
 """
 
 from __future__ import annotations
@@ -35,29 +35,32 @@ from sublet.platforms.local.images import FETCHING, LOOKING, SIF, STORES, LocalI
 from sublet.platforms.port import ArchiveReader
 
 PREFIX, REGISTRY = "image-", "docker://"
-WAITING = 10.0  # seconds until a store is given up on that a session changes
-REMOVING = 60  # seconds that a tool has to take a name away
+WAITING = 10.0  # seconds to wait for a session that is changing a store
+REMOVING = 60  # seconds for a tool to remove a name
 
 
 def name_entry(tool: str, id: str) -> str:
-    """What an image is called in the cache, as this tool runs it."""
+    """Return the name of an image's cache entry for a tool."""
     return f"{PREFIX}{tool}-{id.partition(':')[2]}"
 
 
 def name_stored(id: str) -> str:
-    """What an image of the cache is called in a tool's own store; the session knows that, too."""
+    """Return the name of a cached image in a tool's own store; sessions compute the same name."""
     return f"localhost/sublet-kept:{id.partition(':')[2]}"
 
 
 @dataclass
 class MadeImages:
-    """Images that are made of archives on this machine."""
+    """Images made from archives on this machine."""
 
     cache: LocalCache
     images: LocalImages
 
     async def make(self, tools: Mapping[str, str], file: str, tool: str, archive: ArchiveReader, user: str) -> bool:
-        """Have the image of an archive, once for all sessions; whether it is there now. Else the session makes it."""
+        """Make the image of an archive, once for all sessions, and return whether it exists.
+
+        If not, the session makes it.
+        """
         if tool not in (*STORES, *SIF) or not tools.get(tool):
             return False
         if not (id := await asyncio.to_thread(archive.find_id)):
@@ -80,12 +83,15 @@ class MadeImages:
         return True
 
     async def _is_stored(self, tools: Mapping[str, str], tool: str, id: str) -> bool:
-        """Whether a tool's own store still has it; somebody may have cleared that."""
+        """Whether a tool's own store still has the image; somebody may have cleared the store."""
         words = (tools[tool], "image", "inspect", name_stored(id))
         return tool in SIF or await self.images.run(words, LOOKING)
 
     async def fetch(self, tools: Mapping[str, str], location: str, tool: str, target: Path, user: str) -> bool:
-        """Have an image of a registry, by its digest, as a file that all sessions share; seen at `target`."""
+        """Pull an image by its digest as a file that all sessions share, and link it at `target`.
+
+        Return whether it exists.
+        """
         if not tools.get(tool):
             return False
         entry, part = name_image(location), self.cache.entry(name_image(location)).part("")
@@ -117,11 +123,11 @@ class MadeImages:
         return True
 
     def _show(self, user: str, entry: str, id: str) -> None:
-        """Let a session find the file, by the image's id."""
+        """Link the file into a session's directory, under the image's ID."""
         point(self.cache, self.cache.home / "sessions" / user / f"image-{id.partition(':')[2]}.sif", entry)
 
     async def find_made(self, archives: Mapping[str, ArchiveReader]) -> Collection[str]:
-        """Those of which one of the tools has the image already."""
+        """Return the archives of which one of the tools already has the image."""
         return await asyncio.to_thread(lambda: [name for name, archive in archives.items() if self._has_any(archive)])
 
     def _has_any(self, archive: ArchiveReader) -> bool:
@@ -130,13 +136,16 @@ class MadeImages:
 
 
 def forget_stored(entry: LocalEntry) -> bool:
-    """Take an image out of its tool's own store, so that its entry of the cache may go; whether that could be tried."""
+    """Remove an image from its tool's own store before its cache entry is removed.
+
+    Return whether that could be tried.
+    """
     if not entry.folder.name.startswith(tuple(f"{PREFIX}{tool}-" for tool in STORES)) or not entry.content.exists():
         return True
     deadline = time.monotonic() + WAITING
     while (lock := _try_lock()) is None:
         if time.monotonic() > deadline:
-            return False  # a session is loading; the entry goes another time
+            return False  # a session is loading; the entry is removed another time
         time.sleep(LOOK_AGAIN)
     try:
         stored = json.loads(entry.content.read_bytes())
@@ -151,7 +160,7 @@ def forget_stored(entry: LocalEntry) -> bool:
 
 @asynccontextmanager
 async def _alone() -> AsyncIterator[None]:
-    """One at a time changes the names in a store, whoever it is (kinds/inside/container_images.py tells why)."""
+    """Hold the lock for changing names in a store (the reason is in kinds/inside/container_images.py)."""
     while (lock := _try_lock()) is None:  # noqa: ASYNC110 (another process may hold it)
         await asyncio.sleep(LOOK_AGAIN)
     try:
@@ -161,7 +170,7 @@ async def _alone() -> AsyncIterator[None]:
 
 
 def _try_lock() -> int | None:
-    """A descriptor that holds the lock until it is closed; None: another holds it."""
+    """Return a descriptor that holds the lock until it is closed; None if another process holds it."""
     store = os.open(find_store_folder(), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(store, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -174,6 +183,6 @@ def _try_lock() -> int | None:
 
 
 def find_store_folder() -> str:
-    """A directory that all who share a store of images see, and nobody else; sessions lock the same one."""
+    """Return a directory that exactly the users of one image store share; sessions lock the same one."""
     folders = (os.path.expanduser("~"),) if os.geteuid() else ("/var/lib/containers", "/var/lib")
     return next((folder for folder in folders if os.path.isdir(folder)), "/")

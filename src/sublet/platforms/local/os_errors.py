@@ -1,4 +1,4 @@
-"""What the operating system says, as what a platform says."""
+"""Translates errors of the operating system into those of platforms."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sublet.kernel.errors import DiskFull, PlatformUnreachable
 
 @contextmanager
 def translate_os_errors(platform: str) -> Iterator[None]:
-    """Raise a full disk, or something that may pass, in the words of a platform."""
+    """Raise OSErrors as DiskFull if the disk is full, else as PlatformUnreachable."""
     try:
         yield
     except OSError as error:

@@ -17,12 +17,12 @@ GONE = ".gone."
 
 
 def open_place(platform: str, home: Path, path: str, scratch: str) -> str:
-    """The full path of a directory that is there, or of one person's scratch, which is made."""
+    """Return the full path of an existing directory, or of one person's scratch, which is created."""
     return make_scratch(platform, home, path, scratch) if scratch else find_directory(platform, path)
 
 
 def find_directory(platform: str, path: str) -> str:
-    """The full path of a directory; it may begin with `~/` or with a variable of the service's environment."""
+    """Return the full path of a directory; it may begin with `~/` or an environment variable of the service."""
     if match := VARIABLE.match(path):
         value = os.environ.get(match[1], "")
         if not value:
@@ -37,7 +37,7 @@ def find_directory(platform: str, path: str) -> str:
 
 
 def make_scratch(platform: str, home: Path, path: str, name: str) -> str:
-    """One person's directory; nobody else can enter what it lies in."""
+    """Create one person's scratch directory, in a directory that nobody else can enter."""
     above = _find_above(platform, home, path)
     for directory in (above, above / name):
         directory.mkdir(mode=0o700, exist_ok=True)
@@ -49,7 +49,7 @@ def make_scratch(platform: str, home: Path, path: str, name: str) -> str:
 
 
 def measure(path: str) -> int:
-    """How many bytes the files below a directory take; what is removed meanwhile takes none."""
+    """Return the disk usage in bytes of the files below a directory; files removed meanwhile don't count."""
     size = 0
     for folder, _, names in os.walk(path):
         for name in names:
@@ -59,7 +59,7 @@ def measure(path: str) -> int:
 
 
 def remove_scratch(platform: str, home: Path, path: str, name: str) -> None:
-    """Remove it, and what an earlier removal left half done."""
+    """Remove a person's scratch, and complete an earlier removal that was interrupted."""
     above = _find_above(platform, home, path)
     if (above / name).is_symlink():
         (above / name).unlink()
@@ -70,7 +70,7 @@ def remove_scratch(platform: str, home: Path, path: str, name: str) -> None:
 
 
 def _find_above(platform: str, home: Path, path: str) -> Path:
-    """The directory that all scratch of a place lies in."""
+    """Return the directory that contains all scratch directories of a place."""
     if not path:
         return home / "places"
     base = find_directory(platform, path)

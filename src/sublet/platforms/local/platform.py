@@ -1,11 +1,11 @@
 """This machine: real processes in their own directories, each under a shim that outlives the service.
 
-How jobs are run, warned, stopped and recorded is told in `shim/__init__.py`. Below the platform's own directory lie
+How jobs are run, warned, stopped and recorded is described in `shim/__init__.py`. The platform's own directory contains
 
     sessions/KEY/   one session: work/ (its working directory), data/, tmp/, stdout, stderr and the shim's records
     running/KEY     a mark for each running job, with the cores and GPUs that it was given
-    news/KEY.WHAT   the mark again, moved here at its end; or that it has begun to listen
-    kept/NAME/      data from elsewhere that many sessions read (cache_entry.py)
+    news/KEY.WHAT   that mark, moved here at the job's end; or a mark that the job has begun to listen
+    kept/NAME/      remote data that many sessions read (cache_entry.py)
     trash/          what is being removed
 """
 
@@ -41,15 +41,15 @@ from sublet.platforms.sessiondir import SessionDir, age, remove_tree
 
 GIB = 1 << 30
 FRESH = 60.0  # seconds that a survey is good for
-LOOK = 2.0  # seconds between looks at whether the shims are still there
-SOONEST_LOSS = 1.0  # seconds that a shim may be gone from sight while it starts
-FORGET = 600.0  # seconds after which a mark in news/ has been seen by every service process
-SLOWEST_PAUSE = 10.0  # seconds until a shim must have obeyed
+LOOK = 2.0  # seconds between checks that the shims are alive
+SOONEST_LOSS = 1.0  # seconds that a starting shim may not be visible
+FORGET = 600.0  # seconds after which every service process has seen a mark in news/
+SLOWEST_PAUSE = 10.0  # seconds for a shim to obey
 ABSENT = 300.0  # seconds without a call after which marks may have been missed
 
 
 class Local(KeepsData):
-    """This machine, by processes of its own."""
+    """This machine, with its own processes."""
 
     kind: ClassVar[str] = "local"
     tells: ClassVar[bool] = True
@@ -105,7 +105,7 @@ class Local(KeepsData):
     _looked: float = PrivateAttr(default=0.0)
 
     async def open(self, home: Path) -> None:
-        """Make the directories, and settle what ended without a record while no service was there."""
+        """Create the directories, and settle jobs that ended without a record while no service was running."""
         await asyncio.to_thread(self._open, home)
 
     def _open(self, home: Path) -> None:
@@ -125,24 +125,24 @@ class Local(KeepsData):
         scratch.sweep(self._is_over)
 
     def _is_over(self, directory: str) -> bool:
-        """Whether temporary files belong to a session of ours that has ended."""
+        """Whether temporary files belong to a session of this platform that has ended."""
         root = Path(directory).parent
         return root.parent == self._home / "sessions" and self._session(root.name).ended
 
     async def survey(self) -> Survey:
-        """What this machine has, at most a minute old."""
+        """Return what this machine has, as of at most a minute ago."""
         if self._survey is None or time.monotonic() - self._surveyed > FRESH:
             self._survey = await asyncio.to_thread(self._survey_now)
             self._surveyed = time.monotonic()
         return self._survey
 
     def choose_network_policy(self, is_for_stranger: bool) -> str:
-        """As it is set; a stranger's container never reaches what listens on this machine's loopback."""
+        """Return the setting, except that a stranger's container never shares the network of this machine."""
         shares = self.container_network in (container_network.USUAL, container_network.HOST)
         return container_network.OWN if is_for_stranger and shares else self.container_network
 
     def lets_out(self, is_for_stranger: bool) -> bool | None:
-        """Whether one of the container tools gives them a network; None: it was not looked at yet."""
+        """Whether one of the container tools gives containers a network; None before the first survey."""
         if self._survey is None:
             return None
         policy = self.choose_network_policy(is_for_stranger)
@@ -170,25 +170,25 @@ class Local(KeepsData):
         return SessionDir(self.name, self._home, key)
 
     async def place(self, key: str) -> Path | None:
-        """The session's directory, made if need be."""
+        """Return the session's directory, created if necessary."""
         session = self._session(key)
         with translate_os_errors(self.name):
             session.make()
         return session.root
 
     async def make_storage(self, key: str, name: str, pool: str) -> None:
-        """Room in a pool, seen in the session's directory; the scratch is there already."""
+        """Create a session's storage in a pool, linked in the session's directory; scratch needs none."""
         if pool in self.pools:
             with translate_os_errors(self.name):
                 link = storage_path(self._session(key).root, name)
                 await asyncio.to_thread(make_storage, self.pools[pool], key, link)
 
     async def find(self, key: str) -> str | None:
-        """The job of this key, once a shim has claimed it: without that nothing ran and nothing will by itself."""
+        """Return the key once a shim has claimed the job: before that, nothing ran and nothing will by itself."""
         return key if self._session(key).ran else None
 
     async def submit(self, job: Job, key: str) -> str:
-        """Write it down and start its shim."""
+        """Write the job's files and start its shim."""
         await asyncio.to_thread(self._submit, job, self._session(key))
         return key
 
@@ -212,14 +212,14 @@ class Local(KeepsData):
                 raise
 
     def _inherit(self) -> dict[str, str]:
-        """What sessions see of the service's environment."""
+        """Return the variables of the service's environment that sessions see."""
         hidden = {"HOME"} if self.contained_only else set()
         return {name: os.environ[name] for name in self.inherit if name in os.environ and name not in hidden}
 
     def _spec(
         self, job: Job, session: SessionDir, given: dict[str, list[int]], volumes: list[dict[str, Any]]
     ) -> dict[str, Any]:
-        """What the shim reads."""
+        """Return the job in the shim's format."""
         environment = launch.environment(job, session, given, self._inherit())
         socket = launch.socket_of(self._home, session.key) if job.program.connects else ""
         if socket:
@@ -249,22 +249,22 @@ class Local(KeepsData):
         }
 
     async def open_place(self, path: str, scratch: str = "") -> str:
-        """A directory of this machine."""
+        """Return the full path of a shared directory of this machine."""
         with translate_os_errors(self.name):
             return await asyncio.to_thread(places.open_place, self.name, self._home, path, scratch)
 
     async def remove_scratch(self, path: str, scratch: str) -> None:
-        """Remove someone's scratch."""
+        """Remove someone's scratch directory."""
         with translate_os_errors(self.name):
             await asyncio.to_thread(places.remove_scratch, self.name, self._home, path, scratch)
 
     async def ask(self, ids: Sequence[str]) -> Mapping[str, JobState]:
-        """The states of many jobs at once, as their files and processes show them."""
+        """Return the states of many jobs at once, by their files and processes."""
         with translate_os_errors(self.name):
             return await asyncio.to_thread(lambda: {job: self._state(self._session(job)) for job in ids})
 
     def _state(self, session: SessionDir) -> JobState:
-        """What its files say; where a shim has gone without a record, that is settled first."""
+        """Return the state by the session's files; if its shim is gone without a record, settle that first."""
         state = session.state()
         if state.state is not State.UNKNOWN or not session.ran:
             return state
@@ -277,7 +277,7 @@ class Local(KeepsData):
         return session.state()
 
     def _look(self) -> None:
-        """See that every running job still has its shim."""
+        """Check that every running job still has its shim."""
         for mark in (self._home / "running").iterdir():
             session = self._session(mark.name)
             if self._state(session).state is State.ENDED:
@@ -287,7 +287,7 @@ class Local(KeepsData):
                 mark.unlink(missing_ok=True)  # a submit that died half-way: its cores are free
 
     async def news(self) -> Sequence[str] | None:
-        """Jobs that ended or began to listen since the last call, by their marks; None at first and after a pause."""
+        """Return the jobs that ended or began to listen since the last call; None at first and after a long pause."""
         now = time.monotonic()
         missed = self._heard is None or now - self._heard > ABSENT
         self._heard = now
@@ -308,7 +308,7 @@ class Local(KeepsData):
                 mark.unlink(missing_ok=True)
 
     async def cancel(self, ids: Sequence[str], by: str) -> None:
-        """Have the shims stop them: SIGTERM to every process of theirs, SIGKILL after the grace."""
+        """Have the shims stop these jobs: SIGTERM to all their processes, SIGKILL after the grace period."""
         for job in ids:
             await asyncio.to_thread(self._cancel, self._session(job), by or "someone")
 
@@ -334,7 +334,7 @@ class Local(KeepsData):
             session.settle(End(EndKind.CANCELLED, by=by, detail="it had not started"), now, now)
 
     async def extend(self, id: str, until: datetime) -> None:
-        """Move the end of its time; nothing, if that is its end already or it is over."""
+        """Move the end of a job's time, unless it has that end already or is over."""
         session = self._session(id)
         job = session.read("job.json")
         wanted = until.timestamp()
@@ -346,12 +346,12 @@ class Local(KeepsData):
             launch.poke(shim, signal.SIGUSR1)
 
     async def pause(self, id: str) -> str:
-        """Stop all its processes where they are."""
+        """Stop all processes of a job."""
         await asyncio.to_thread(self._order_pause, self._session(id), repr(time.time()))
         return STOPPED
 
     async def resume(self, id: str) -> str:
-        """Let them go on."""
+        """Continue all processes of a job."""
         await asyncio.to_thread(self._order_pause, self._session(id), "")
         return CONTINUED
 
@@ -369,25 +369,25 @@ class Local(KeepsData):
             time.sleep(0.01)
 
     async def output(self, key: str, stream: Literal["stdout", "stderr"], offset: int, limit: int) -> bytes:
-        """Part of what it printed."""
+        """Return part of a session's output."""
         with translate_os_errors(self.name):
             return self._session(key).output(stream, offset, limit)
 
     async def output_size(self, key: str, stream: Literal["stdout", "stderr"]) -> int:
-        """How much it has printed."""
+        """Return the size of a session's output."""
         with translate_os_errors(self.name):
             return self._session(key).output_size(stream)
 
     async def results(self, key: str) -> Results:
-        """The files in its working directory."""
+        """List the results in a session's working directory."""
         return await asyncio.to_thread(self._session(key).results)
 
     def read(self, key: str, path: str, offset: int = 0) -> AsyncIterator[bytes]:
-        """One of those files, in pieces, from a byte on."""
+        """Read a result file in pieces, from an offset."""
         return self._session(key).pieces(path, offset)
 
     async def clean(self, key: str) -> None:
-        """Remove the session's directory and marks; what still runs must be cancelled first."""
+        """Remove the session's directory and marks; raise PlatformRefused if it still runs."""
         await asyncio.to_thread(self._clean, self._session(key))
 
     def _clean(self, session: SessionDir) -> None:

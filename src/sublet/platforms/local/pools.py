@@ -1,4 +1,4 @@
-"""Storage pools of this machine beside its scratch: folders of other disks, of which sessions get parts."""
+"""Storage pools of this machine besides its scratch: folders on other disks, in which sessions get parts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sublet.platforms.port import Memory
 from sublet.platforms.sessiondir import remove_tree
 
 SCRATCH = "scratch"  # the pool below SUBLET_HOME itself
-OURS = "sublet-sessions"  # this folder of a pool holds one for each session
+OURS = "sublet-sessions"  # the folder in a pool that has one folder for each session
 
 
 class PoolSettings(BaseModel):
@@ -32,14 +32,14 @@ class PoolSettings(BaseModel):
 
 
 def refuse_scratch(pools: dict[str, PoolSettings]) -> dict[str, PoolSettings]:
-    """No other pool is called as the one that every machine has."""
+    """Raise ValueError if a pool has the name of the scratch that every machine has."""
     if SCRATCH in pools:
         raise ValueError(f"{SCRATCH} is there already, and its size is the setting `{SCRATCH}`; choose another name")
     return pools
 
 
 def make_storage(pool: PoolSettings, key: str, link: Path) -> None:
-    """Make a session's part of a pool, seen at `link` in the session's own directory."""
+    """Create a session's part of a pool, linked at `link` in the session's own directory."""
     folder = pool.path / OURS / key / link.name
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     link.parent.mkdir(parents=True, exist_ok=True)
@@ -48,7 +48,7 @@ def make_storage(pool: PoolSettings, key: str, link: Path) -> None:
 
 
 def storage_path(root: Path, name: str) -> Path:
-    """Where a session's directory has the storage of this name."""
+    """Return the path of the storage of this name in a session's directory."""
     return root / "storage" / directory_name(name)
 
 

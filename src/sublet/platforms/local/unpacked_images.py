@@ -1,7 +1,7 @@
 """Images that are unpacked before sessions need them, once for all, for tools that run a directory.
 
-    kept/image-unpacked-ID/content    says so; sessions have a link to it
-    kept/image-unpacked-ID/unpacked   the image's file system and what is known of it (kinds/inside/image_unpacker.py)
+    kept/image-unpacked-ID/content    a marker that it is unpacked; sessions have a link to it
+    kept/image-unpacked-ID/unpacked   the image's file system and its description (kinds/inside/image_unpacker.py)
 
 These are all images that Charliecloud runs, and Singularity images that Podman runs.
 """
@@ -30,31 +30,34 @@ from sublet.platforms.port import ArchiveReader
 
 PREFIX = "image-unpacked-"
 UNPACKED = "unpacked"
-GROWTH = 3  # how much larger than its file an image may be
+GROWTH = 3  # how many times larger than its file an image may be
 CHARLIECLOUD, UNSQUASHFS = "charliecloud", "unsquashfs"
 OF_SINGULARITY = ("podman", CHARLIECLOUD)  # tools that run the directory of a Singularity image
 
 
 def name_link(path: str) -> str:
-    """What a session finds the unpacked image of a file by; the session knows that, too."""
+    """Return the name by which a session finds the unpacked image of a file; sessions compute the same name."""
     real = os.path.realpath(path)
     status = os.stat(real)
     return hashlib.sha256(f"{real}\n{status.st_size}\n{status.st_mtime_ns}".encode()).hexdigest()
 
 
 def unpacks(tool: str, tools: Mapping[str, str]) -> bool:
-    """Whether this tool runs directories that are made of image files here."""
+    """Whether this tool runs directories that are unpacked from image files here."""
     return (tool == CHARLIECLOUD and "ch-run" in tools) or (tool in OF_SINGULARITY and tool in tools)
 
 
 @dataclass
 class UnpackedImages:
-    """Those of this machine."""
+    """The unpacked images of this machine."""
 
     cache: LocalCache
 
     async def make(self, tools: Mapping[str, str], file: str, tool: str, archive: ArchiveReader, user: str) -> bool:
-        """Have an image file unpacked, once for all sessions; whether it is now. Else the session unpacks it."""
+        """Unpack an image file once for all sessions, and return whether it is unpacked.
+
+        If not, the session unpacks it.
+        """
         id = await asyncio.to_thread(archive.find_id)
         if id and tool != CHARLIECLOUD:
             return False  # it has a store for archives
@@ -76,7 +79,7 @@ class UnpackedImages:
         return True
 
     async def use(self, digest: str, target: Path, user: str) -> bool:
-        """Let a session find the image with this digest at `target`; False: none is unpacked."""
+        """Link the image with this digest at `target` for a session; return False if none is unpacked."""
         entry = await asyncio.to_thread(self.find, digest)
         if not entry or (await self.cache.want(entry, user)).phase is not EntryPhase.THERE:
             return False
@@ -84,22 +87,22 @@ class UnpackedImages:
         return True
 
     def list_there(self, tools: Mapping[str, str], images: Mapping[str, str]) -> list[str]:
-        """Those of some images of registries, named with what caches call them, that nothing has to be fetched for.
+        """Return which registry images, given with their names in caches, are unpacked, so that nothing must be pulled.
 
-        A tool that has images in another form is preferred: where there is one, it is asked.
+        If a tool with another form of images is installed, it is preferred, and nothing is returned.
         """
         if any(tool in tools for tool in (*STORES, *SIF)):
             return []
         return [image for image, name in images.items() if name and self.find(f"sha256:{name.rpartition('-')[2]}")]
 
     def find(self, digest: str) -> str:
-        """The entry of the image that can be told by a digest; empty: there is none."""
+        """Return the entry of the image with a digest; empty if there is none."""
         folder = self.cache.home / "kept"
         names = (path.name for path in folder.glob(f"{PREFIX}*") if digest in self._read(path).get("digests", ()))
         return next((name for name in names if self.cache.entry(name).is_whole()), "")
 
     def list_made(self, tools: Mapping[str, str], files: Mapping[str, ArchiveReader]) -> list[str]:
-        """Those of some image files that are unpacked, or that a tool here runs as they are."""
+        """Return which image files are unpacked, or are run by a tool here as they are."""
         is_run = any(tool in tools for tool in SIF)
         has_store = any(tool in tools for tool in STORES)
         return [name for name, file in files.items() if self._has(file, is_run=is_run, has_store=has_store)]
@@ -107,12 +110,12 @@ class UnpackedImages:
     def _has(self, file: ArchiveReader, *, is_run: bool, has_store: bool) -> bool:
         archive = file.find_id()
         if is_run or (archive and has_store):
-            return not archive  # which becomes something else here
+            return not archive  # an archive would have to be converted first
         id = archive or file.find_squashed_id()
         return bool(id) and self.cache.entry(PREFIX + id.partition(":")[2]).is_whole()
 
     def _read(self, folder: Path) -> dict[str, Any]:
-        """What is known of an unpacked image."""
+        """Read the description of an unpacked image; empty if there is none."""
         try:
             about: dict[str, Any] = json.loads((folder / UNPACKED / "image.json").read_bytes())
         except (OSError, ValueError):
@@ -122,7 +125,7 @@ class UnpackedImages:
     async def _unpack(self, file: str, entry: str, unsquashfs: str) -> bool:
         kept = self.cache.entry(entry)
         folder = kept.folder / UNPACKED
-        await asyncio.to_thread(remove, folder)  # of a try that was cut off
+        await asyncio.to_thread(remove, folder)  # left by an interrupted try
         words = (sys.executable, "-I", "-", file, str(folder), unsquashfs)
         complaint = await _run(words, read_image_program("image_unpacker"))
         if complaint is not None:
@@ -136,7 +139,7 @@ class UnpackedImages:
 
 
 async def _run(words: tuple[str, ...], program: bytes) -> str | None:
-    """Have Python run a program, beside others; why it could not, or None."""
+    """Run a Python program at low priority; return its error message, or None if it succeeded."""
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(
         "nice", *words, stdin=pipe, stdout=asyncio.subprocess.DEVNULL, stderr=pipe

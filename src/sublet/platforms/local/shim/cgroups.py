@@ -1,4 +1,4 @@
-"""A control group of our own for one job, where the machine lets us make one: version 1 or 2."""
+"""A cgroup for one job, of version 1 or 2, where this machine lets us make one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 from .processes import send
 
 SIGKILL = 9
-LIMITS = {  # version → the file that must take the limit, and those that should: no swap beyond it
+LIMITS = {  # version → the file that must accept the limit, and one that should, against swap beyond it
     1: ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes"),
     2: ("memory.max", "memory.swap.max"),
 }
@@ -28,7 +28,7 @@ def _write(value: str, *path: str) -> None:
 
 
 def _put(value: str, *path: str) -> bool:
-    """Write where that is welcome; whether it was."""
+    """Write to a file if that is possible, and return whether it was."""
     try:
         _write(value, *path)
     except OSError:
@@ -37,7 +37,7 @@ def _put(value: str, *path: str) -> bool:
 
 
 def _own(controller: str) -> str:
-    """The directory of the group that this process is in: of a controller of version 1, or ("") of version 2."""
+    """Return the directory of this process's cgroup: of a controller of version 1, or ("") of version 2."""
     mine = ""
     for line in _read("/proc/self/cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
@@ -54,7 +54,7 @@ def _own(controller: str) -> str:
 
 
 def memory_limit() -> int | None:
-    """The memory, in bytes, that the groups that we are in allow us; None if they allow any."""
+    """Return the memory limit of our cgroups in bytes; None if there is none."""
     limits = [
         line.split()[1] for line in _read(_own("memory"), "memory.stat").splitlines() if "hierarchical_memory" in line
     ]
@@ -66,7 +66,7 @@ def memory_limit() -> int | None:
 
 
 def core_limit() -> int | None:
-    """How many cores' worth of time the group that we are in allows us; None if it allows any."""
+    """Return how many cores' worth of time our cgroup allows; None if there is no limit."""
     quota, period = [*_read(_own(""), "cpu.max").split(), "max", "max"][:2]
     if quota == "max":
         quota, period = (_read(_own("cpu"), f"cpu.cfs_{name}_us").strip() for name in ("quota", "period"))
@@ -74,7 +74,7 @@ def core_limit() -> int | None:
 
 
 def _parents() -> list[tuple[int, str]]:
-    """Where a group might be made: in our own group, or (version 2) beside it."""
+    """Return where a cgroup might be made: in our own cgroup, or (version 2) beside it."""
     places = []
     memory, two = _own("memory"), _own("")
     if memory:
@@ -88,45 +88,45 @@ def _parents() -> list[tuple[int, str]]:
                 and controller not in given
                 and _put(f"+{controller}", place, "cgroup.subtree_control")
             ):
-                given.append(controller)  # else it has processes of its own, or isn't ours
+                given.append(controller)  # otherwise it has processes of its own, or isn't ours
         if "memory" in given:
             places.append((2, place))
     return places
 
 
 class ControlGroup:
-    """One job's control group: a directory, and in version 1 one beside it for each other controller."""
+    """One job's cgroup: a directory, and in version 1 another one for each other controller."""
 
     def __init__(self, version: int, *folders: str) -> None:
-        """Know it; `make` makes it."""
+        """Refer to a cgroup; `make` creates one."""
         self.version = version
         self.folders = folders
         self.path = folders[0]  # where its memory is counted
 
     def pids(self) -> list[int]:
-        """The processes in it and in groups that they made below it."""
+        """Return the processes in the cgroup, and in cgroups that they made below it."""
         folders = [below for folder in self.folders for below, _, _ in os.walk(folder)]
         return list({int(pid) for folder in folders for pid in _read(folder, "cgroup.procs").split()})
 
     def add(self, pid: int) -> None:
-        """Put a process into it, and with it all that it starts from then on."""
+        """Put a process into the cgroup, and with it everything that it starts from then on."""
         _write(str(pid), self.path, "cgroup.procs")
         for folder in self.folders[1:]:
             _put(str(pid), folder, "cgroup.procs")
 
     def close(self) -> None:
-        """Let nothing new start in it, so that whoever stops what is there comes to an end."""
+        """Let no new process start in the cgroup, so that stopping the others comes to an end."""
         for folder in self.folders:
             if os.path.exists(os.path.join(folder, "pids.max")):
                 _put("0", folder, "pids.max")
 
     def count_refused(self) -> int:
-        """How many processes could not be started in it because it had too many."""
+        """Return how many processes couldn't be started because the cgroup had too many."""
         counts = [_read(folder, "pids.events").split() for folder in self.folders]
         return sum(int(words[1]) for words in counts if words[:1] == ["max"])
 
     def count_killed(self) -> int:
-        """How many processes the kernel has killed in it because memory ran out."""
+        """Return how many processes the kernel has killed in the cgroup because memory ran out."""
         name = "memory.oom_control" if self.version == 1 else "memory.events"
         for line in _read(self.path, name).splitlines():
             word, _, count = line.partition(" ")
@@ -135,7 +135,7 @@ class ControlGroup:
         return 0
 
     def resident(self) -> int:
-        """Its memory in use without the page cache, in bytes."""
+        """Return the memory in use without the page cache, in bytes."""
         wanted = "total_rss" if self.version == 1 else "anon"
         for line in _read(self.path, "memory.stat").splitlines():
             word, _, size = line.partition(" ")
@@ -144,7 +144,7 @@ class ControlGroup:
         return 0
 
     def remove(self, seconds: float = 1.0) -> bool:
-        """Kill what is still in it and remove it; False if it can't be removed in time."""
+        """Kill what is still in the cgroup and remove it; return False if it can't be removed in time."""
         deadline = time.monotonic() + seconds
         while any(os.path.isdir(folder) for folder in self.folders):
             send(self.pids(), SIGKILL)
@@ -153,7 +153,7 @@ class ControlGroup:
                     try:
                         os.rmdir(folder)
                     except OSError:
-                        pass  # still has processes that are dying
+                        pass  # it still has dying processes
             if time.monotonic() > deadline:
                 return not any(os.path.isdir(folder) for folder in self.folders)
             time.sleep(0.005)
@@ -161,9 +161,9 @@ class ControlGroup:
 
 
 def make(name: str, memory: int, processes: int, cores: int) -> ControlGroup | None:
-    """A new group with a limit of its memory, in bytes, and of its processes; None where we may not make one.
+    """Make a cgroup with limits on memory, in bytes, and processes; return None where that isn't allowed.
 
-    Many processes share the time of as many cores as were booked, so that they don't crowd out the machine's own.
+    Its weight is that of the booked cores, so that many processes don't crowd out the machine's own.
     """
     for version, parent in _parents():
         group = ControlGroup(version, os.path.join(parent, name))
@@ -184,7 +184,7 @@ def make(name: str, memory: int, processes: int, cores: int) -> ControlGroup | N
 
 
 def _beside(name: str, processes: int, cores: int) -> list[str]:
-    """The same group for the other controllers of version 1, as far as we may make it."""
+    """Make the same cgroup for the other controllers of version 1, where allowed, and return their directories."""
     made = []
     for controller, file, value in (("pids", "pids.max", processes), ("cpu", "cpu.shares", 1024 * max(1, cores))):
         parent = _own(controller)

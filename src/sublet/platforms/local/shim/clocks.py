@@ -1,6 +1,6 @@
-"""Two clocks: the machine's, which someone may set, and a steady one, which only ever runs on.
+"""Two clocks: the wall clock, which someone may set, and a steady one, which never jumps.
 
-Durations are measured by the steady clock. A test steps the machine's clock, for Sublet alone, by a number of seconds
+Durations are measured by the steady clock. A test can shift the wall clock, for Sublet alone, by the number of seconds
 in the file that SUBLET_CLOCK_STEP names.
 """
 
@@ -14,28 +14,28 @@ VARIABLE = "SUBLET_CLOCK_STEP"
 
 
 def wall() -> float:
-    """The time that the machine's clock shows, in seconds since 1970."""
+    """Return the wall clock's time, in seconds since 1970."""
     return time.time() + _step()
 
 
 def steady() -> float:
-    """Seconds since the machine was started, also those that it was suspended."""
+    """Return the seconds since boot, including those while the machine was suspended."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def offset() -> float:
-    """How far the machine's clock is ahead of the steady one: another number after someone has set it."""
+    """Return the difference between the wall clock and the steady one, which changes if someone sets the clock."""
     return wall() - steady()
 
 
 def order() -> dict[str, str]:
-    """What a shim must be told so that a test can step its clock; nothing, usually."""
+    """Return the environment that lets a test shift a shim's clock; usually empty."""
     return {VARIABLE: find_step()} if find_step() else {}
 
 
 @cache
 def find_step() -> str:
-    """The file with a test's step; empty: there is none. Found once, because each request looks at the clock often."""
+    """Return the file with a test's shift, or an empty string; cached, because each request reads the clock often."""
     return os.environ.get(VARIABLE, "")
 
 

@@ -9,14 +9,14 @@ LISTENING = "0A"
 
 
 def free_port() -> int:
-    """A loopback port that nobody has."""
+    """Return a free loopback port."""
     with socket(AF_INET, SOCK_STREAM) as listener:
         listener.bind(("127.0.0.1", 0))
         return int(listener.getsockname()[1])
 
 
 def _port_is_ours(port: int) -> bool:
-    """Whether we ourselves listen there: another user could have been quicker, and must get no visitors."""
+    """Whether this user listens on a port: another user could have been quicker, and must get no connections."""
     for name in ("/proc/net/tcp", "/proc/net/tcp6"):
         try:
             with open(name, encoding="ascii") as file:
@@ -37,7 +37,7 @@ def _socket_listens(path: str) -> bool:
 
 
 def location(port: int, path: str) -> str:
-    """Where it can be reached now; empty while it can't."""
+    """Return where the job can be reached now; empty while it can't."""
     if path and os.path.exists(path) and _socket_listens(path):
         return f"unix:{path}"
     return f"http://127.0.0.1:{port}" if _port_is_ours(port) else ""

@@ -1,4 +1,4 @@
-"""The shim's first act: claim the job, say who it is, and let the service go on."""
+"""The shim's start: it claims the job, records its identity, and lets the service continue."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from .shortage import NO_ROOM, is_short, patiently
 
 
 def main(directory: str, ready: int) -> None:
-    """Run the job of a session directory, unless it has been run; a byte on `ready` says that it is in hand.
+    """Run the job of a session directory, unless it has run already; a byte on `ready` says that it is claimed.
 
-    Nobody needs to read that byte: the service may have been killed meanwhile, and the job goes on.
+    Nobody needs to read that byte: if the service has been killed meanwhile, the job continues.
     """
     os.chdir(directory)
     os.umask(0o077)
@@ -25,10 +25,10 @@ def main(directory: str, ready: int) -> None:
     try:
         is_first = os.fork()
     except OSError as error:
-        os.rmdir("ran")  # as if it had never come: it may be tried again
+        os.rmdir("ran")  # undo the claim: it may be tried again
         os._exit(NO_ROOM if is_short(error) else 1)
     if is_first:
-        os._exit(0)  # the service waits for this one only; the shim itself is nobody's child
+        os._exit(0)  # the service waits for this one only; the shim itself is orphaned
     os.setsid()
     point("shim.claimed")
     me, began, steady = os.getpid(), clocks.wall(), clocks.steady()
@@ -42,6 +42,6 @@ def main(directory: str, ready: int) -> None:
         os.write(ready, b"1")
     os.close(ready)
     point("shim.ready")
-    from .watch import Watch  # only now: the service need not wait for its imports
+    from .watch import Watch  # late, so that the service doesn't wait for its imports
 
     Watch(steady).run()

@@ -1,4 +1,4 @@
-"""Volumes below the working directory: bind mounts seen by the job alone, or links where that isn't allowed."""
+"""Volumes below the working directory: bind mounts that only the job sees, or links where those aren't allowed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 
 CLONE_NEWNS, CLONE_NEWUSER = 0x00020000, 0x10000000
 MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC, MS_SLAVE, MS_RELATIME = 1, 32, 4096, 16384, 1 << 19, 1 << 21
-KEPT = 2 | 4 | 8 | 1024 | 2048  # nosuid, nodev, noexec, noatime, nodiratime: statvfs and mount agree on these
+KEPT = 2 | 4 | 8 | 1024 | 2048  # nosuid, nodev, noexec, noatime, nodiratime: the same bits in statvfs and mount
 ST_RELATIME = 4096
 
 
@@ -18,7 +18,7 @@ def _call(name: str, *arguments: object) -> None:
 
 
 def enter_own_namespace() -> None:
-    """From here on this process sees mounts of its own; without root, by way of a user namespace."""
+    """Give this process its own mount namespace; without root, inside a user namespace."""
     uid, gid = os.geteuid(), os.getegid()
     if uid == 0:
         _call("unshare", CLONE_NEWNS)
@@ -31,7 +31,7 @@ def enter_own_namespace() -> None:
 
 
 def bind(source: str, target: str, read_only: int) -> None:
-    """Show `source` at `target`, which is made if need be."""
+    """Bind-mount `source` at `target`, which is created if necessary."""
     if os.path.isdir(source):
         os.makedirs(target, exist_ok=True)
     else:
@@ -45,7 +45,7 @@ def bind(source: str, target: str, read_only: int) -> None:
 
 
 def link(source: str, target: str, read_only: int) -> None:
-    """The same by a symbolic link; read-only by the files' permissions, which stop accidents but not root."""
+    """Link `target` to `source`; read-only by the files' permissions, which prevent accidents but don't stop root."""
     os.makedirs(os.path.dirname(target), exist_ok=True)
     if os.path.isdir(target) and not os.path.islink(target):
         os.rmdir(target)

@@ -1,4 +1,4 @@
-"""Processes as /proc shows them: who is who, who descends from whom, and how to stop them all."""
+"""Processes as /proc shows them: their identity, their descendants, and how to stop them all."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 
 @cache
 def boot_id() -> str:
-    """The name of this run of the machine: another one after every restart, which no process outlives."""
+    """Return the kernel's boot ID, which changes with every restart."""
     with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
         return file.read().strip()
 
 
 def stat_fields(pid: int) -> list[bytes]:
-    """The fields of /proc/PID/stat from the third (the state) on; none if there is no such process.
+    """Return the fields of /proc/PID/stat from the third (the state) on; empty if there is no such process.
 
-    OSError if nothing can be opened at the moment: whether it is there isn't known then.
+    Raise OSError if no file can be opened at the moment, so that this is unknown.
     """
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
@@ -29,11 +29,11 @@ def stat_fields(pid: int) -> list[bytes]:
         if is_short(error):
             raise
         return []
-    return text[text.rindex(b")") + 2 :].split()  # the name may hold blanks and brackets
+    return text[text.rindex(b")") + 2 :].split()  # the name may contain blanks and brackets
 
 
 def start_time(pid: int) -> int | None:
-    """When the process started, in ticks since boot; None if it is gone, or dead and not yet buried."""
+    """Return when the process started, in ticks since boot; None if it is gone or a zombie."""
     fields = stat_fields(pid)
     return None if not fields or fields[0] in (b"Z", b"X") else int(fields[19])
 
@@ -45,17 +45,17 @@ def still(pid: int) -> bool:
 
 
 def is_alive(pid: int, start: int, boot: str) -> bool:
-    """Whether this very process is still there: a pid alone may have been given to another one."""
+    """Whether this exact process still exists, as a pid alone may have been reused."""
     return start_time(pid) == start and boot_id() == boot
 
 
 def pids() -> list[int]:
-    """Every process."""
+    """Return the pids of all processes."""
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
 
 def threads_of(uid: int) -> int:
-    """How many threads a user has in all processes."""
+    """Return how many threads a user has in all processes."""
     total = 0
     for pid in pids():
         try:
@@ -68,7 +68,7 @@ def threads_of(uid: int) -> int:
 
 
 def descendants(root: int) -> list[int]:
-    """All living processes below one, parents first."""
+    """Return all living descendants of a process, parents first."""
     below: dict[int, list[int]] = {}
     for pid in pids():
         fields = stat_fields(pid)
@@ -84,7 +84,7 @@ def descendants(root: int) -> list[int]:
 
 
 def find_marked(word: bytes) -> list[int]:
-    """All processes that carry this word in the environment they were started with."""
+    """Return all processes that have this word in their initial environment."""
     found = []
     for pid in pids():
         try:
@@ -99,7 +99,7 @@ def find_marked(word: bytes) -> list[int]:
 
 
 def resident(some: list[int]) -> int:
-    """The memory that processes have in use together, in bytes."""
+    """Return the total resident memory of processes, in bytes."""
     total = 0
     for pid in some:
         try:
@@ -111,7 +111,7 @@ def resident(some: list[int]) -> int:
 
 
 def send(some: list[int], signal: int) -> None:
-    """Send a signal to each that is still there."""
+    """Send a signal to each process that still exists."""
     for pid in some:
         try:
             os.kill(pid, signal)
@@ -120,7 +120,7 @@ def send(some: list[int], signal: int) -> None:
 
 
 def proportional(some: list[int]) -> int:
-    """The same with pages that several share counted once: exact, but slower to ask."""
+    """Return the total memory of processes with shared pages divided among them: exact, but slower to read."""
     total = 0
     for pid in some:
         try:

@@ -14,14 +14,14 @@ import stat
 from collections.abc import Callable, Iterator, Sequence
 
 PLACES = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 (a link is made there exclusively, with a random name)
-SHORT = 40  # characters that TMPDIR has at most
+SHORT = 40  # the longest TMPDIR, in characters
 PREFIX = "sublet-"
 TARGET = re.compile(r"(/.*)/sessions/[^/]+/tmp")
 TRIES = 4
 
 
 def shorten(directory: str, places: Sequence[str] = PLACES) -> str:
-    """A short path to this directory; its own path, where it is short already or no link can be made."""
+    """Make a short path to a directory; return its own path if that is short already or no link can be made."""
     if len(os.fsencode(directory)) <= SHORT:
         return directory
     for place in filter(is_safe, places):
@@ -32,13 +32,13 @@ def shorten(directory: str, places: Sequence[str] = PLACES) -> str:
             except FileExistsError:
                 continue
             except OSError:
-                break  # a full disk, or a read-only one: the next place may do
+                break  # a full or read-only disk: the next place may do
             return link
     return directory
 
 
 def is_safe(place: str) -> bool:
-    """Whether nobody else can replace what we make there."""
+    """Whether nobody else can replace what we make in a directory."""
     try:
         status = os.stat(place)
     except OSError:
@@ -49,7 +49,7 @@ def is_safe(place: str) -> bool:
 
 
 def refresh(link: str, directory: str) -> None:
-    """Keep a link from those who remove what is old in /tmp; make it again if somebody did."""
+    """Touch a link so that cleaners of /tmp don't remove it; make it again if one did."""
     if link == directory:
         return
     try:
@@ -64,7 +64,7 @@ def refresh(link: str, directory: str) -> None:
 
 
 def remove_link(link: str, directory: str) -> None:
-    """Remove a link if it is ours and leads there."""
+    """Remove a link if it is ours and leads to this directory."""
     if leads_to(link) == directory != link:
         try:
             os.unlink(link)
@@ -73,7 +73,7 @@ def remove_link(link: str, directory: str) -> None:
 
 
 def remove_files(directory: str) -> None:
-    """Remove all that is in the directory, also what the job made unwritable for its owner."""
+    """Remove a directory with its contents, even if the job made parts of it unwritable."""
     for folder, _, _ in os.walk(directory):
         try:
             os.chmod(folder, 0o700)
@@ -83,7 +83,7 @@ def remove_files(directory: str) -> None:
 
 
 def leads_to(link: str) -> str:
-    """Where a link of ours leads; empty if it is none."""
+    """Return the target of a link of ours; empty if it isn't one."""
     try:
         return os.readlink(link) if os.lstat(link).st_uid == os.getuid() else ""
     except OSError:
@@ -91,7 +91,7 @@ def leads_to(link: str) -> str:
 
 
 def links(places: Sequence[str] = PLACES) -> Iterator[tuple[str, str]]:
-    """The links of this user's sessions, each with the directory that it leads to."""
+    """Yield the links of this user's sessions, each with the directory that it leads to."""
     for place in filter(is_safe, places):
         try:
             names = os.listdir(place)
@@ -104,7 +104,7 @@ def links(places: Sequence[str] = PLACES) -> Iterator[tuple[str, str]]:
 
 
 def sweep(is_over: Callable[[str], bool], places: Sequence[str] = PLACES) -> None:
-    """Remove the links of sessions that are over, and those that lead nowhere, whosever service made them."""
+    """Remove the links of sessions that have ended, and dangling ones of any service of this user."""
     for link, target in links(places):
         if not os.path.isdir(target) or is_over(target):
             remove_link(link, target)

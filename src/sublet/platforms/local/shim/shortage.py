@@ -1,4 +1,4 @@
-"""What a machine is short of for a moment: descriptors, processes, memory. The shim waits until there is some again."""
+"""Temporary shortages of a machine: descriptors, processes, memory. The shim waits until they are over."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import TypeVar
 from . import clocks
 
 SHORT = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.EAGAIN})
-NO_ROOM = 75  # the exit code of a shim that could not begin for want of these: sysexits' EX_TEMPFAIL
+NO_ROOM = 75  # exit code of a shim that couldn't start because of these: sysexits' EX_TEMPFAIL
 FIRST, LONGEST = 0.01, 1.0  # seconds between two tries
 
 T = TypeVar("T")
 
 
 def is_short(error: OSError) -> bool:
-    """Whether it would have worked on a machine that has enough."""
+    """Whether an error is due to a temporary shortage."""
     return error.errno in SHORT
 
 
 def patiently(act: Callable[[], T], until: float | None = None) -> T:
-    """Do something that the machine may be too short of things for, again and again; to this steady time at most."""
+    """Retry an action while the machine has a shortage, until this time on the steady clock at most."""
     wait = FIRST
     while True:
         try:
