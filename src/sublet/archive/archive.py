@@ -65,7 +65,7 @@ class SessionArchive:
             yield "".join(line(record) for record in records).encode()
 
     async def calibrate(self, person: Person, since: datetime | None = None) -> Sequence[Calibration]:
-        """Return how often predictions came true, by platform and queue: operators see everybody's sessions."""
+        """Return how often predictions came true, by platform and queue; operators see everyone's sessions."""
         whose = "" if person.operator else person.name
         return await self.store.read(lambda tx: tx.archive.calibrate(since or self.now() - RECENT, whose))
 

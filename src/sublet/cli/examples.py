@@ -1,4 +1,4 @@
-"""The request that `sublet ask --example` prints; examples/first.yaml is the same."""
+"""The request that `sublet ask --example` prints, the same as examples/first.yaml."""
 
 FIRST = """\
 # The first thing to ask for: when, and where, can this run?

@@ -1,1 +1,1 @@
-"""What travels over HTTP about the archive."""
+"""Views of the archive, as they travel over HTTP."""

@@ -1,1 +1,1 @@
-"""`doctor`: what is checked on this machine, in the home directory, the settings, the database and the service."""
+"""`doctor`: checks of this machine, the home directory, the settings, the database and the service."""

@@ -45,7 +45,7 @@ class Database:
         self._file: tuple[int, int] | None = None  # device and inode of SQLite's file
         make = self._make_postgres if self.postgres else self._make_sqlite
         self.writing = make(1, False)
-        self.reading = make(READERS + 3, True)  # plus the glance, the guard, and readers in threads of their own
+        self.reading = make(READERS + 3, True)  # plus the glance, the checker, and `read_sync`
 
     def begin(self, connection: Connection) -> None:
         """Begin a write transaction: no other process writes until it is committed."""

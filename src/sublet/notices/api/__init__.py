@@ -1,1 +1,1 @@
-"""Webhooks over HTTP."""
+"""Notifications over HTTP."""

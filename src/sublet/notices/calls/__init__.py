@@ -1,1 +1,1 @@
-"""The calls of the SDK about webhooks."""
+"""The SDK's calls about notifications."""

@@ -1,1 +1,1 @@
-"""Commands: notify."""
+"""The command `notify`."""

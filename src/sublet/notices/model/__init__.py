@@ -1,1 +1,1 @@
-"""Webhooks decided: which events each is sent, and how often delivery is retried."""
+"""Pure decisions about webhooks: which events each is sent, and how often delivery is retried."""

@@ -1,1 +1,1 @@
-"""The SQL of webhooks, and of what each has still to be sent."""
+"""The SQL of webhooks and of their deliveries."""

@@ -1,1 +1,1 @@
-"""What travels over HTTP about webhooks."""
+"""Views of notifications, as they travel over HTTP."""
