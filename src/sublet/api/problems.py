@@ -21,7 +21,7 @@ from sublet.kernel.shortage import find_shortage
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 MEDIA_TYPE = "application/problem+json"
-TITLES = {460: "Checksum Mismatch"}  # tus has a status of its own
+TITLES = {460: "Checksum Mismatch"}  # a status of tus
 log = structlog.get_logger()
 
 
