@@ -37,27 +37,27 @@ class Asked:
     content_type: str
     reasons: tuple[Reason, ...] = ()
     notes: tuple[str, ...] = ()
-    remarks: tuple[Reason, ...] = ()  # what was ignored in it
-    hints: tuple[Reason, ...] = ()  # what earlier runs say of it
-    history: RunHistory = UNKNOWN  # those runs
-    starts: Mapping[str, Sequence[Sample]] = field(default_factory=dict)  # of each shared platform, its record
-    unresolved: bool = False  # it names an app that can't be run so; the reasons say why
+    remarks: tuple[Reason, ...] = ()  # fields of the request that were ignored
+    hints: tuple[Reason, ...] = ()  # advice from earlier runs
+    history: RunHistory = UNKNOWN  # those earlier runs
+    starts: Mapping[str, Sequence[Sample]] = field(default_factory=dict)  # shared platform → its start history
+    unresolved: bool = False  # a name in it, such as an app's, was refused; the reasons say why
     precedence: Precedence = USUAL
-    booked_from: datetime | None = None  # what it waits for is sure to have ended then, as far as that is planned
-    passable: Mapping[str, Any] | None = None  # the document that other brokers may be sent; None: none may be
-    via: tuple[str, ...] = ()  # the ids of the brokers that it has come through
-    request_id: str = ""  # which the first of those brokers gave it: the same by whichever way it comes
-    within: timedelta | None = None  # how long the asker waits for the answer, if they said so
+    booked_from: datetime | None = None  # no booked start before this: the sessions it depends on have ended
+    passable: Mapping[str, Any] | None = None  # the document to send to other brokers; None: don't pass it on
+    via: tuple[str, ...] = ()  # ids of the brokers that passed it on
+    request_id: str = ""  # given by the first of those brokers, so that copies by other routes are recognised
+    within: timedelta | None = None  # how long the asker waits for the answer, if stated
 
 
 class DirectKey(str):
-    """A key under which the best offer is accepted at once: it is kept apart from those of requests alone."""
+    """An idempotency key for asking and accepting in one call, distinct from the same key of a plain request."""
 
     __slots__ = ("own",)
-    own: str  # as the asker sent it
+    own: str  # the key as the asker sent it
 
     def __new__(cls, own: str) -> DirectKey:
-        """As it is kept."""
+        """Return the key with the prefix under which it is stored."""
         kept = super().__new__(cls, f"direct {own}")
         kept.own = own
         return kept

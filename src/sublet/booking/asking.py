@@ -57,7 +57,7 @@ from sublet.store.tx import Tx
 
 @dataclass
 class Asking:
-    """Ask, and look at what was answered."""
+    """The use case that answers a request with an offer set, and returns offer sets later."""
 
     settings: Settings
     store: Store
@@ -75,7 +75,7 @@ class Asking:
     filters: Sequence[OfferFilter] = ()
 
     async def read(self, body: bytes, content_type: str, person: Person) -> Asked:
-        """Understand a document, in the short or the full form; BadRequest, TooLarge or WrongType if that can't be."""
+        """Read a request in the short or the full form; raise BadRequest, TooLarge or WrongType if it can't be read."""
         document = parse_document(body, content_type)
         asked = await self.understand(document, person, body.decode("utf-8-sig"), content_type)
         executable = asked.request.executable
@@ -84,14 +84,14 @@ class Asking:
         return replace(asked, reasons=(*asked.reasons, *forbidden), passable=None) if forbidden else asked
 
     async def understand(self, document: Mapping[str, Any], person: Person, text: str, content_type: str) -> Asked:
-        """A document as the operator's rules leave it, read; `text` is what is kept of it."""
+        """Apply the operator's rules to a document and read it as a request; `text` is the original to store."""
         now = self.now()
         read = read_document(document, now)
         notes: tuple[str, ...] = ()
         reasons = read.reasons
         passable: Mapping[str, Any] | None = full_document(document) if is_short(document) else document
         if self.settings.rules:
-            passable = None  # what the rules can't be applied to goes nowhere
+            passable = None  # never pass on a document that the rules were not applied to
         if self.settings.rules and not reasons:
             names = await self.names.names_of(person)
             changed, reasons, notes = apply_rules(self.settings.rules, full_document(document), *names)
@@ -100,7 +100,7 @@ class Asking:
         return Asked(read.request, text, content_type, reasons, notes, remarks=read.remarks, passable=passable)
 
     async def ask(self, person: Person, asked: Asked, *, key: str | None = None) -> OfferSet:
-        """Offers, each held until the set expires; or a NO with every reason."""
+        """Answer a request with offers, held where their platform is booked, or with a NO and every reason."""
         for policy in self.policies:
             policy.limit_asking(person)
         if key and self.candidates.has_brokers and (known := await self._recall(person, asked, key)):
@@ -129,14 +129,14 @@ class Asking:
         return offerset
 
     async def _recall(self, person: Person, asked: Asked, key: str) -> OfferSet | None:
-        """What the same request was answered under its key, while that stands: no other broker is asked again."""
+        """Return the valid earlier answer to the same request and key, so that other brokers aren't asked twice."""
         known = await self.store.read(
             lambda tx: _whole(tx, tx.offersets.by_key(person.name, key), self.settings.prefer)
         )
         return known if known and known.document == asked.document and known.stands(self.now()) else None
 
     async def resolve(self, person: Person, request: Request) -> Request | Reason:
-        """The request with what it names, pinned by all who know the names."""
+        """Let every resolver pin the names in a request; return the pinned request, or the first reason why not."""
         for resolver in self.resolvers:
             pinned = await resolver.resolve(person, request)
             if isinstance(pinned, Reason):
@@ -145,7 +145,7 @@ class Asking:
         return request
 
     async def _after(self, person: Person, asked: Asked) -> Asked:
-        """The request with the whole ids of what it waits for, and no start before those are planned to end."""
+        """Replace the names of the sessions it depends on by ids, and allow no start before their planned end."""
         named = name_sources(asked.request)
         if not (names := named.after):
             return asked
@@ -162,7 +162,7 @@ class Asking:
         return replace(asked, request=request, reasons=(*asked.reasons, *why), booked_from=booked)
 
     async def offerset(self, name: str, person: Person) -> OfferSet:
-        """An offer set that this person asked for, with its offers as they are now."""
+        """Return an offer set that this person may read, with its offers as they are now."""
         stored = await self.store.read(lambda tx: _whole(tx, tx.offersets.get(name), self.settings.prefer))
         if stored is None:
             raise NotFound(
@@ -175,7 +175,7 @@ class Asking:
         )
 
     def _limit_holds(self, tx: Tx, person: Person, asked: Asked, newer: str, now: datetime) -> None:
-        """Beyond the number that the policies let someone have, their oldest offers give way."""
+        """Give back a person's oldest offers if they may hold no more; raise TooMany if those can't give way."""
         most = min((most for policy in self.policies if (most := policy.limit_holds(person)) is not None), default=None)
         if most is None or (count := tx.sessions.count_held(person.name, now)) < most:
             return
@@ -198,20 +198,20 @@ class Asking:
         reasons: Sequence[Reason],
         key: str | None,
     ) -> OfferSet:
-        """One transaction: look at the calendars, hold what is offered, record it all."""
+        """Search the calendars, hold the offers and record the answer, all in one transaction."""
         if key and (known := _whole(tx, tx.offersets.by_key(person.name, key), self.settings.prefer)):
             if known.document != asked.document:
                 raise KeyReused(key=key.own if isinstance(key, DirectKey) else key)
             if known.stands(self.now()):
                 return known
-            tx.offersets.release_key(known.id)  # a NO, or offers that nobody took: nothing was started
+            tx.offersets.release_key(known.id)  # a NO, or expired offers: the key may be used again
         now = read_recorded_now(tx, self.now())
         [id] = draw_ids(1)
         self._limit_holds(tx, person, asked, id, now)
         offers: list[Offer] = []
         no = [*reasons, *asked.remarks, *(Reason("urn:capped-by-rule", "request", note) for note in asked.notes)]
         held: dict[str, list[Offer]] = {}
-        candidates = sorted(candidates, key=lambda c: c.platform)  # always in one order: no deadlocks
+        candidates = sorted(candidates, key=lambda c: c.platform)  # a fixed order prevents deadlocks
         plans = self._plans(
             tx, person, asked, [candidate for candidate in candidates if candidate.platform not in shared], now
         )
@@ -229,7 +229,7 @@ class Asking:
         hold = self.settings.hold
         expiries = [
             expiry_of(offer, now, hold) for offer in offers
-        ]  # each stands as long as it can, whatever others do
+        ]  # each offer expires by itself
         expires = max(expiries, default=now + hold)
         for name, marked in held.items():
             if take_hold(tx, name, id, hold_of(marked), plans[name].older, now):
@@ -272,7 +272,7 @@ class Asking:
     def _plans(
         self, tx: Tx, person: Person, asked: Asked, candidates: Sequence[Candidate], now: datetime
     ) -> Mapping[str, OfferPlan]:
-        """What the calendars of these platforms have for the asker."""
+        """Plan each platform's offers from its calendar, and which older offers would give way to them."""
         request = asked.request
         same = request.not_before == asked.booked_from
         booked = request if same else replace(request, not_before=asked.booked_from)
@@ -286,7 +286,7 @@ class Asking:
     def _find_hints(
         self, tx: Tx, asked: Asked, offers: Sequence[Offer], candidates: Sequence[Candidate], now: datetime
     ) -> Sequence[Reason]:
-        """What earlier runs advise, and better times to start on the platform of the best offer."""
+        """Return the advice from earlier runs, and better times to start on the platform of the best offer."""
         if not offers:
             return ()
         best, booked = offers[0], replace(asked.request, not_before=asked.booked_from)
@@ -301,7 +301,7 @@ class Asking:
         return StartAdviser(offers, asked.request if shared else booked, prices, search).advise(asked.hints, now)
 
     def _within(self, candidate: Candidate, answer: Answer) -> Answer:
-        """An answer without what the rules don't let the asker have of a platform."""
+        """Drop the offers that exceed the asker's limits on a platform."""
         target = (self.platforms.noun_of(candidate.platform), candidate.platform)
         return within(candidate.bounds.limits, target, candidate.platform, answer)
 
@@ -318,7 +318,7 @@ class Asking:
         return earlier is not None and earlier.person == person.name
 
     def _look(self, tx: Tx, candidate: Candidate, request: Request, now: datetime) -> Answer:
-        """What the calendar of a platform has for the asker, under whichever of its pledges they may draw on."""
+        """Search a platform's calendar for offers under the pledges that the asker may draw on."""
         bounds, name, compute = candidate.bounds, candidate.platform, request.compute
         calendar = tx.books.calendar(name)
 
@@ -383,7 +383,7 @@ class Asking:
 
 
 def _whole(tx: Tx, offerset: OfferSet | None, prefer: Preference) -> OfferSet | None:
-    """An offer set with its offers as they are now, in the order in which they were made."""
+    """Add to an offer set its offers as they are now, the best first."""
     if offerset is None:
         return None
     offers = sort_offers(tx.sessions.of_set(offerset.id), lambda session: rate_offer(session.offer), prefer)
@@ -391,6 +391,6 @@ def _whole(tx: Tx, offerset: OfferSet | None, prefer: Preference) -> OfferSet | 
 
 
 def _not_yours(platform: str, sizes: Mapping[str, int], pledge: str, reason: Reason) -> Reason:
-    """Why someone may not draw on a part that might have helped."""
+    """Put in front of the reason how many cores of a platform the asker may not draw on."""
     part = f"{sizes.get(pledge, 0)} cores of {platform} are {'' if pledge == OPEN else 'pledged to '}{pledge}."
     return replace(reason, message=f"{part} {reason.message}", platform=platform)

@@ -1,4 +1,4 @@
-"""The offer that is taken when nobody chooses."""
+"""The offer that is accepted when the person doesn't choose one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from sublet.kernel.errors import LoginNeeded
 
 
 def best_offer(offerset: OfferSet) -> Session:
-    """The first of the offers; LoginNeeded if it waits for a person, on a platform that nobody named."""
+    """Return the best offer; raise LoginNeeded if it needs a login on a platform that the request didn't name."""
     best = offerset.offers[0]
     if best.offer.needs_login and not offerset.request.platform:
         name = best.offer.platform

@@ -1,4 +1,4 @@
-"""A platform that could run a request, or why it could not be asked."""
+"""A platform that could run a request, or the reason why it gave no answer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sublet.platforms.port import Platform, Survey
 
 @dataclass(frozen=True, slots=True)
 class PassedOn:
-    """A request that another broker has answered."""
+    """A request that was passed on to another broker, and its answer."""
 
     broker: str
     key: str
@@ -30,24 +30,24 @@ class PassedOn:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A platform that has a way to run it."""
+    """A platform that has a way to run the request."""
 
     platform: str
     host: Platform
     survey: Survey
     ways: tuple[WayFacts, ...]
     staging: StagingEstimate
-    interactive: frozenset[str]  # the ways that someone can connect to
-    bounds: Bounds = field(default_factory=Bounds)  # of the asker there
-    answer: Answer | None = None  # of a platform whose calendar others keep
+    interactive: frozenset[str]  # the ways whose sessions people can connect to
+    bounds: Bounds = field(default_factory=Bounds)  # the asker's limits there
+    answer: Answer | None = None  # of a platform whose calendar isn't ours
     needs_login: bool = False  # a person must sign in before anything can start there
-    passed: PassedOn | None = None  # of another broker: what it was asked, and answered
+    passed: PassedOn | None = None  # of another broker: the request and its answer
 
 
 def mark_offers(
     offers: Sequence[Offer], candidate: Candidate, after: tuple[str, ...], history: RunHistory
 ) -> list[Offer]:
-    """Offers with what is known of their platform, and of earlier runs there."""
+    """Add to offers what is known of their platform, and of earlier runs."""
     marked = [_mark_offer(offer, candidate, after) for offer in offers]
     return estimate_runs(marked, history) if history.runs else marked
 
@@ -56,13 +56,13 @@ def _mark_offer(offer: Offer, candidate: Candidate, after: tuple[str, ...]) -> O
     interactive, is_here = offer.way in candidate.interactive, candidate.host.is_here
     if candidate.staging.items:
         offer = replace(offer, staging=candidate.staging)
-    if not (interactive or after or is_here or candidate.needs_login):  # most often, and a copy costs
+    if not (interactive or after or is_here or candidate.needs_login):  # the usual case: saves a copy
         return offer
     return replace(offer, interactive=interactive, after=after, is_here=is_here, needs_login=candidate.needs_login)
 
 
 def describe_failure(name: str, raised: BaseException, limit: timedelta) -> Reason:
-    """Why a platform has no answer."""
+    """Log why a platform gave no answer, and return it as a reason."""
     error: SubletError
     if isinstance(raised, TimeoutError):
         error = PlatformTimedOut(platform=name, limit=describe_duration(limit))

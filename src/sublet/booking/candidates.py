@@ -1,4 +1,4 @@
-"""Which platforms could run a request, and every reason why another can't, before any calendar is opened."""
+"""Which platforms could run a request, and why the others can't, before any calendar is searched."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from sublet.platforms.port import Platform, Survey
 from sublet.store.store import Store
 
 OUTSIDE = "permission to run outside a container"
-NAMED = 4  # times as long is waited for a platform that was named: nobody else's offers wait for it
+NAMED = 4  # times as long to wait for a platform that the request names: no other offers are delayed
 UNINVITED = Reason(
     "urn:not-allowed",
     "platform",
@@ -61,7 +61,7 @@ UNINVITED = Reason(
 
 @dataclass
 class Candidates:
-    """Look for those that could run something."""
+    """The search for platforms that could run a request."""
 
     settings: Settings
     store: Store
@@ -78,7 +78,7 @@ class Candidates:
     transfers: TransferHistory
     forwarding: Forwarding
     projects: Projects
-    takes_any_option: bool  # the asker may name every option of a scheduler, not only those of the settings
+    takes_any_option: bool  # people may use every scheduler option, not only those that the settings allow
     carrying: Carrying
 
     entry_finder: EntryFinder = field(default_factory=EntryFinder)
@@ -90,7 +90,7 @@ class Candidates:
         return any(is_broker(platform) for platform in self.platforms.by_name.values())
 
     async def find(self, asked: Asked, person: Person) -> tuple[list[Candidate], list[Reason]]:
-        """The platforms that could run it, and every reason that speaks against it before any calendar is opened."""
+        """Return the platforms that could run a request, and the reasons why others can't."""
         if known := self.forwarding.find_loop(asked) or self.forwarding.find_repeat(asked, person):
             return [], [known]
         open_to = await self.open_to(person)
@@ -108,7 +108,7 @@ class Candidates:
     async def _find_elsewhere(
         self, asked: Asked, person: Person, open_to: Mapping[str, Platform], brokers: Mapping[str, PassesOn]
     ) -> tuple[list[Candidate], list[Reason]]:
-        """What other brokers offer; they are asked also for what nobody here understands."""
+        """Pass a request on to other brokers, even one that this service itself can't run, and return their offers."""
         wanted = asked.request.platform
         chosen = {name: open_to[name] for name in brokers if not wanted or is_named(wanted, name)}
         bounds, refused = await self._find_bounds(person, chosen, replace(asked.request, platform=""))
@@ -124,20 +124,20 @@ class Candidates:
         return candidates, [*refused, *noes]
 
     async def carry(self, asked: Asked, person: Person) -> Asked | Reason:
-        """A request as other brokers can be sent it, or why they can't."""
+        """Return a request in a form that other brokers can be sent, or the reason why it can't be passed on."""
         if objection := self.forwarding.find_objection(asked):
             return objection
         return await self.carrying.carry(asked, person, await self._movers_for(person, asked.request, None))
 
     def _find_limit(self, asked: Asked) -> timedelta:
-        """How long each platform has: no longer than the asker waits for all of them."""
+        """Return how long each platform may take to answer: no longer than the asker waits."""
         limit = self.settings.answer_within * (NAMED if asked.request.platform else 1)
         return min(limit, asked.within) if asked.within else limit
 
     async def _find_here(
         self, asked: Asked, person: Person, open_to: dict[str, Platform]
     ) -> tuple[list[Candidate], list[Reason]]:
-        """Of the platforms that are no brokers, those that could run it, and why not the others."""
+        """Return the platforms, other than brokers, that could run a request, and why the others can't."""
         request, executable = asked.request, asked.request.executable
         reasons = [*asked.reasons]
         if executable is None:
@@ -184,19 +184,19 @@ class Candidates:
         return candidates, [*reasons, *remarks]
 
     def _choose_finder(self, names: Collection[str], person: Person) -> EntryFinder | None:
-        """What finds out how data is called in caches, if one of these platforms has one for this person."""
+        """Return the finder of cache entries, if one of these platforms has a cache that this person can use."""
         platforms = (self.platforms.by_name.get(name) for name in names)
         can_find = not person.guest and any(has_cache(platform) for platform in platforms)
         return self.entry_finder if can_find else None
 
     async def _movers_for(self, person: Person, request: Request, executable: Executable | None) -> Movers:
-        """Movers that open the person's own storage, where something is to be moved for them."""
+        """Return movers with the person's own storage credentials, if there is anything to transfer."""
         if person.guest or not (request.outputs or self.kinds.inputs_of(executable, request.data)):
             return self.movers
         return self.movers.with_credentials(await self.credentials.open(person.name))
 
     async def open_to(self, person: Person) -> dict[str, Platform]:
-        """The platforms where a person may run something; a guest only where someone shares with them, now."""
+        """Return the platforms that are open to a person; for a guest, those that are shared with them now."""
         invited = await self.guests.list_shared_with(person) if person.guest else set()
         return {
             name: platform
@@ -207,7 +207,7 @@ class Candidates:
     async def _find_bounds(
         self, person: Person, open_to: Mapping[str, Platform], request: Request
     ) -> tuple[dict[str, Bounds], list[Reason]]:
-        """Of the platforms that are asked, those that the asker may use, with their limits; and why not the others."""
+        """Return the asker's limits on each platform that they may use, and why they may not use the others."""
         bounds: dict[str, Bounds] = {}
         refused: list[Reason] = []
         now = self.now()
@@ -234,7 +234,7 @@ class Candidates:
         return next((reason for reason in reasons if reason), None)
 
     def _find_unnameable(self, platform: Platform, request: Request, most: Bounds) -> Reason | None:
-        """Why a pledge, or an option of a scheduler, can't be named here; None if it can, or none is."""
+        """Return why the request's pledge or scheduler options can't be used on a platform, or None."""
         name = platform.name
         if request.pledge and request.pledge not in (known := names_of(self.platforms.pledges.settings_of(name))):
             there = ", ".join(known)
@@ -245,7 +245,7 @@ class Candidates:
         return find_refused(asked, name, platform.can_take, self._allowed_options)
 
     def list_options(self, names: Collection[str]) -> tuple[Spec, ...]:
-        """The options of a scheduler that can be chosen on one of these platforms at least."""
+        """List the scheduler options that can be chosen on at least one of these platforms."""
         platforms = [platform for name, platform in self.platforms.by_name.items() if name in names]
         return list_choosable(
             lambda option: any(platform.can_take(option) for platform in platforms), self._allowed_options
@@ -253,7 +253,7 @@ class Candidates:
 
     @property
     def _allowed_options(self) -> Collection[str] | None:
-        """Those that a gateway's operator lets people choose; None: all."""
+        """The scheduler options that a gateway's operator lets people choose, or None for all."""
         return None if self.takes_any_option else self.settings.scheduler_options
 
     async def _consult_all(
@@ -264,7 +264,7 @@ class Candidates:
         plan: StagingPlan,
         person: Person,
     ) -> tuple[list[Candidate], list[Reason]]:
-        """All platforms at once, each within its time; one that is late, or fails, is a reason like any other."""
+        """Ask all platforms at once, each with a time limit; one that is late or fails becomes a reason."""
         request = asked.request
         known = {name: self._find_known(open_to[name], request, most, plan, person) for name, most in bounds.items()}
         questions = {
@@ -290,7 +290,7 @@ class Candidates:
     def _find_known(
         self, platform: Platform, request: Request, most: Bounds, plan: StagingPlan, person: Person
     ) -> Candidate | Reason | None:
-        """What is known of a platform whose calendar is ours and which was looked at just now; None: ask it."""
+        """Return the answer of a platform with our calendar and a fresh survey, or None if it must be asked."""
         if (
             platform.terms != "booked"
             or platform.login is not None
@@ -303,14 +303,14 @@ class Candidates:
         executable: Any = request.executable
         try:
             candidate = self._candidate(platform, survey, executable, plan.estimate(platform), person)
-        except Exception:  # of a plug-in: asked like the others, it fails by itself
+        except Exception:  # of a plug-in: `_consult` meets the error again, and reports it
             return None
         if isinstance(candidate, Reason):
             return date_reasons([candidate], survey.as_of, self.now())[0]
         return replace(candidate, bounds=most)
 
     def _find_objection(self, platform: Platform, request: Request, most: Bounds) -> Reason | None:
-        """Why a platform need not be asked."""
+        """Return why a platform need not be asked, or None."""
         executable: Any = request.executable
         return (
             self._find_unnameable(platform, request, most)
@@ -321,14 +321,14 @@ class Candidates:
     async def _consult(
         self, platform: Platform, request: Request, most: Bounds, plan: StagingPlan, person: Person
     ) -> Candidate | Reason:
-        """What one platform has for a request: a way to run it and, if its calendar is others', its offers."""
+        """Ask one platform for a way to run a request and, if its calendar isn't ours, for its offers."""
         executable: Any = request.executable
         name = platform.name
         if no := self._find_objection(platform, plan.tell_sizes(request), most):
             return no
         moment = self.settings.answer_within.total_seconds() / 4
         survey, there = await asyncio.gather(self._last_seen(name), find_there(platform, plan, moment))
-        self.platforms.get(name)  # it may have gone meanwhile
+        self.platforms.get(name)  # raises if it was removed meanwhile
         candidate = self._candidate(platform, survey, executable, plan.estimate(platform, there), person)
         if isinstance(candidate, Reason):
             return date_reasons([candidate], survey.as_of, self.now())[0]
@@ -351,7 +351,7 @@ class Candidates:
         return replace(candidate, bounds=most, answer=answer, needs_login=login)
 
     async def _last_seen(self, name: str) -> Survey:
-        """What a platform has; if that takes too long, what it had when it was last seen."""
+        """Survey a platform, or return its last survey if that takes too long."""
         try:
             async with asyncio.timeout(self.settings.answer_within.total_seconds() / 2):
                 return await self.platforms.survey(name)
@@ -383,7 +383,7 @@ class Candidates:
 
 
 def _draining(drain: Drain) -> Reason:
-    """Why a platform that is being drained makes no offers."""
+    """Return the reason why a platform that is being drained makes no offers."""
     nearest = "another platform, or a time after that" if drain.until else "another platform"
     limit = f"{drain.until:%Y-%m-%dT%H:%M:%SZ}" if drain.until else ""
     return Reason("urn:platform-draining", "platform", f"{drain.sentence}.", limit=limit, nearest=nearest)

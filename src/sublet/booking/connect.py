@@ -1,4 +1,4 @@
-"""Where an interactive session listens, for the proxy."""
+"""Where an interactive session's server listens, for the proxy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sublet.store.store import Store
 
 @dataclass
 class Connect:
-    """The way in to an interactive session."""
+    """Access to interactive sessions, for the proxy."""
 
     store: Store
     platforms: KnownPlatforms
@@ -25,7 +25,7 @@ class Connect:
     visits: Visits
 
     async def upstream(self, id: str) -> str:
-        """The address behind /connect/{id}; whoever comes there must bring the session's own secret to it."""
+        """Return the address behind /connect/{id}; the server there asks visitors for the session's secret."""
         session = await self.store.read(lambda tx: tx.sessions.get(id))
         if session is None:
             raise NotFound(noun="session", name=id)
@@ -44,10 +44,10 @@ class Connect:
         return state.connector.location
 
     async def may_stay(self, id: str) -> bool:
-        """Whether whoever is connected to a session may stay: it is there, and its owner is not blocked."""
+        """Whether connections to a session may stay open: it exists, and its owner is not blocked."""
         session = await self.store.read(lambda tx: tx.sessions.get(id))
         return session is not None and await self.people.as_now(Person(session.person)) is not None
 
     async def note_visit(self, id: str) -> None:
-        """Someone has the session open now."""
+        """Record that someone has the session open now."""
         await self.visits.note(id)

@@ -1,4 +1,4 @@
-"""What sessions print and leave is their owners'; where operators may read it too, each time is recorded."""
+"""Who may read a session's output and results; reading someone else's is recorded in the audit log."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from sublet.kernel.errors import ContentsPrivate
 from sublet.people.model.person import Person
 from sublet.store.store import Store
 
-ONE_LOOK = timedelta(minutes=10)  # within which reading on is not another look
+ONE_LOOK = timedelta(minutes=10)  # reading again within this time is not recorded again
 MOST_LOOKS = 1000
 
 
 @dataclass
 class Contents:
-    """Decides who may read a session's output and results."""
+    """The check of who may read a session's output and results."""
 
     store: Store
     now: Clock
     authority: Authority
     sessions: Sessions
 
-    _looks: dict[tuple[str, str, str], datetime] = field(default_factory=dict)  # who, session, what → when recorded
+    _looks: dict[tuple[str, str, str], datetime] = field(default_factory=dict)  # person, session, part → when recorded
 
     async def session_to_read(self, name: str, person: Person, part: str) -> Session:
-        """The session, if this person may read that part of it (`output`, `results`, `request`)."""
+        """Return the session if this person may read that part of it (`output`, `results`, `request`), else raise."""
         session = await self.sessions.get(name, person)
         if session.person == person.name:
             return session

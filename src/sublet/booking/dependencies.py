@@ -1,9 +1,9 @@
-"""Sessions that wait for others: who may wait for whom, until when, and what becomes of those whose wait is in vain.
+"""Dependencies: which sessions a session may wait for, until when, and how it ends if one of them fails.
 
-A session starts only when all that it waits for have completed. A queue that can wait for jobs of its own is left to
-do so, and what waits there grows old in it; else, and if it needs what the others leave, the loop holds the session
-back. On a platform that is booked, the start is after the latest planned end of the others: should one of them end
-later, the start is missed.
+A session starts only when all sessions that it depends on have completed. If the queue itself supports dependencies,
+the job is submitted early and gains priority while it waits; if not, or if the session needs the others' results, the
+loop holds it back. On a booked platform the start is after the latest planned end of the others; if one of them ends
+later than that, the start is missed.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from sublet.people.model.person import Person
 from sublet.platforms.port import Platform
 from sublet.store.tx import Tx
 
-LOOK = timedelta(seconds=30)  # between two looks at what others do; their end is told at once
-TOLD = timedelta(minutes=1)  # within which a queue that gave up on a job is sure to tell which one failed
+LOOK = timedelta(seconds=30)  # between two checks of the dependencies; their end wakes the session at once
+TOLD = timedelta(minutes=1)  # how long after its queue gave a job up we wait to learn which dependency failed
 FIELD = "after"
 
 
 def find_planned_end(session: Session) -> datetime:
-    """When a session is likely to be over at the latest."""
+    """Return when a session is planned to end."""
     return session.until or (session.start or session.offer.start) + session.offer.duration
 
 
 def latest_end(session: Session) -> datetime:
-    """The same with the doubt that is in a predicted start: what is booked should not miss it."""
+    """Return a session's planned end, by the p90 of a predicted start, so that a booked successor can't miss it."""
     end, terms = find_planned_end(session), session.offer.terms
     if session.until or not isinstance(terms, Predicted):
         return end
@@ -45,7 +45,7 @@ def latest_end(session: Session) -> datetime:
 
 
 def hopeless(name: str, session: Session | None) -> Reason | None:
-    """Why nothing can wait for this session."""
+    """Return why nothing can depend on this session, or None."""
     if session is None:
         why = f"There is no session {name} to wait for."
         return Reason("urn:invalid-value", FIELD, why, name, nearest="the id of one that `sublet ps` lists")
@@ -59,19 +59,19 @@ def hopeless(name: str, session: Session | None) -> Reason | None:
 
 
 def own(session: Session | None, person: Person) -> Session | None:
-    """The session, which must be the asker's own, an operator's too."""
+    """Return the session; raise NotYours if it is someone else's, even for an operator."""
     if session and session.person != person.name:
         raise NotYours(noun="session", hint="A session can wait for sessions of the same person only.")
     return session
 
 
 def end_of_all(sessions: Sequence[Session], end: Callable[[Session], datetime]) -> datetime | None:
-    """When the last of those that are under way has ended; None: nothing is to be waited for."""
+    """Return when the last of the active sessions ends, or None if none is active."""
     return max((end(session) for session in sessions if session.phase in ACTIVE), default=None)
 
 
 def later(answer: Answer, not_before: datetime | None) -> Answer:
-    """The answer of a queue that others share, not before what it waits for is planned to end."""
+    """Delay a shared queue's offers until `not_before`, and drop those that would then start too late."""
     if not_before is None:
         return answer
     offers: list[Offer] = []
@@ -92,13 +92,13 @@ def later(answer: Answer, not_before: datetime | None) -> Answer:
 
 
 def begin(tx: Tx, session: Session) -> None:
-    """Record what an accepted session waits for, as that is now."""
+    """Record the dependencies of an accepted session, with their current phases."""
     known = [(id, tx.sessions.get(id)) for id in session.offer.after]
     tx.dependencies.add(session.id, [_as_it_is(id, other) for id, other in known])
 
 
 def settle(tx: Tx, session: Session, now: datetime) -> None:
-    """A session is over: those that wait for it are looked at."""
+    """Record that a session is over, and wake the sessions that depend on it."""
     for id in tx.dependencies.settle(session.id, session.phase, _words(session)):
         tx.sessions.change(id, when=tuple(ACTIVE), now=now, due=now)
 
@@ -126,7 +126,7 @@ async def _find_dependencies(context: LoopContext, session: Session) -> list[Dep
 
 
 async def end_in_vain(context: LoopContext, session: Session) -> Step | None:
-    """The end of a session whose wait is in vain."""
+    """Return the step that ends a session because a dependency failed, or None."""
     for dependency in await _find_dependencies(context, session):
         if dependency.failed:
             return fail_early(context, EndKind.DEPENDENCY_FAILED, dependency.words)
@@ -154,26 +154,26 @@ async def must_wait(context: LoopContext, session: Session, platform: Platform) 
 
 
 async def _needs_results(context: LoopContext, session: Session) -> bool:
-    """Whether its data are what others leave: those can't be brought before the others have ended."""
+    """Whether the session's data are results of other sessions, which can't be staged before those have ended."""
     offerset = await context.store.read(lambda tx: tx.offersets.get(session.offerset))
     return offerset is not None and any(split_source(data.location)[0] for data in offerset.request.data)
 
 
 async def describe_wait(context: LoopContext, session: Session) -> str:
-    """For whom a session waits, in words; empty if for nobody."""
+    """Return which sessions a session waits for, in words; empty if none."""
     names = [dependency.id[:8] for dependency in await _find_dependencies(context, session) if dependency.open]
     return f"waits for {', '.join(names)} to complete" if names else ""
 
 
 async def jobs_before(context: LoopContext, session: Session, platform: Platform) -> tuple[str, ...]:
-    """The jobs that the platform's own queue has to wait for."""
+    """Return the jobs that the platform's own queue must wait for."""
     return await _chain(context, session, platform) or ()
 
 
 async def _chain(context: LoopContext, session: Session, platform: Platform) -> tuple[str, ...] | None:
-    """The jobs of all that it waits for, if its platform has them and can wait for them itself.
+    """Return the jobs of all open dependencies if the platform has them all and can wait for them itself, else None.
 
-    Not for one in parts: how that ended is only known when what they left is put together.
+    A dependency in several parts rules this out: how it ended is only known once its results are joined.
     """
     ids = [dependency.id for dependency in await _find_dependencies(context, session) if dependency.open]
     others = await context.store.read(lambda tx: [tx.sessions.get(id) for id in ids])
@@ -185,7 +185,7 @@ async def _chain(context: LoopContext, session: Session, platform: Platform) -> 
 
 
 async def end_with_failed(context: LoopContext, session: Session, platform: Platform, state: JobState) -> Step | None:
-    """A job that waited in its queue for one that failed: its queue gives it up, or it is taken out of it."""
+    """End a session whose queued job depends on one that failed; cancel the job unless its queue gave it up."""
     given_up = state.end is not None and state.end.kind is EndKind.CANCELLED and not session.cancel_by
     if state.state is not State.QUEUED and not given_up:
         return None

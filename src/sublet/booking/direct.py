@@ -17,7 +17,7 @@ from sublet.people.model.person import Person
 
 @dataclass
 class Direct:
-    """Ways to start something without looking at the offers."""
+    """The use case that starts a session without showing the offers first."""
 
     presenter: Presenter
     asking: Asking
@@ -25,7 +25,7 @@ class Direct:
     sessions: Sessions
 
     async def run(self, person: Person, asked: Asked, *, key: str | None = None) -> Session:
-        """Ask, and accept the best offer at once; under the same key it is the same session."""
+        """Ask, and accept the best offer at once; the same key returns the same session."""
         firm = replace(asked.precedence, firm=True)
         offerset = await self.asking.ask(person, replace(asked, precedence=firm), key=key and DirectKey(key))
         if not offerset.offers:
@@ -33,9 +33,9 @@ class Direct:
         return await self.accept_best(offerset, person)
 
     async def accept_best(self, offerset: OfferSet, person: Person) -> Session:
-        """Take the best of the offers that were just made, unless it waits for a person to sign in.
+        """Accept the best of the offers that were just made; if that fails, reject them all.
 
-        Of a set that was made under a key before, it is the one that was taken then.
+        If the set was made earlier under the same key, return the session that was accepted then.
         """
         for taken in offerset.offers:
             if taken.start is not None:
@@ -48,7 +48,7 @@ class Direct:
         return await self.accept_of(offerset, best.id, person)
 
     async def accept_of(self, offerset: OfferSet, offer: str, person: Person) -> Session:
-        """Take one of the offers that were just made; if that can't be, none of them stays held."""
+        """Accept one of the offers that were just made; if that fails, reject them all."""
         try:
             return await self.sessions.accept(offer, person)
         except SubletError:

@@ -1,4 +1,4 @@
-"""Wakes those who watch events when there are new ones for them: one look at the database serves all of them."""
+"""Notification of new events to everyone who watches: one query of the database serves all of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sublet.store.tx import Tx
 
 log = structlog.get_logger()
 
-LOOK = 1.0  # seconds between two looks: another process may have written something
+LOOK = 1.0  # seconds between two queries: another process may have written something
 BATCH = 1000
 
 
@@ -27,20 +27,20 @@ def _after(id: int, tx: Tx) -> list[Event]:
 
 @dataclass(eq=False, slots=True)
 class Bell:
-    """Rings when there is something new for one who watches."""
+    """A signal that wakes one watcher when there is something new."""
 
     _rung: asyncio.Event = field(default_factory=asyncio.Event)
 
     def ring(self) -> None:
-        """There is."""
+        """Wake the watcher."""
         self._rung.set()
 
     def clear(self) -> None:
-        """Whatever was there until now is about to be read."""
+        """Reset the bell; the caller reads the new events after this."""
         self._rung.clear()
 
     async def wait(self, seconds: float) -> bool:
-        """Wait until it rings, for so long at most; whether it did."""
+        """Wait until the bell rings or the time is up; return whether it rang."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._rung.wait()
@@ -49,15 +49,15 @@ class Bell:
 
 @dataclass
 class EventFeed:
-    """Looks at new events while anybody watches, once for all, and rings the bells of those whom they concern."""
+    """One poller of new events, which runs while anyone watches and rings the bells of the watchers concerned."""
 
-    _bells: dict[tuple[str, str], set[Bell]] = field(default_factory=dict)  # person, or session → who watches
+    _bells: dict[tuple[str, str], set[Bell]] = field(default_factory=dict)  # person, or session → its watchers
     _woken: asyncio.Event = field(default_factory=asyncio.Event)
     _task: asyncio.Task[None] | None = None
 
     @contextlib.contextmanager
     def listen(self, store: Store, *, person: str = "", session: str = "") -> Iterator[Bell]:
-        """A bell that rings for events of a session, else of a person. Read after this, and nothing is missed."""
+        """Yield a bell that rings for events of a session, or else of a person; read events only after this."""
         key, bell = ("session", session) if session else ("person", person), Bell()
         self._bells.setdefault(key, set()).add(bell)
         if self._task is None or self._task.done():
@@ -70,11 +70,11 @@ class EventFeed:
                 del self._bells[key]
 
     def wake(self) -> None:
-        """Something was written in this process."""
+        """Look for new events at once, because this process wrote some."""
         self._woken.set()
 
     async def close(self) -> None:
-        """Look no more."""
+        """Stop polling."""
         if self._task:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -87,13 +87,13 @@ class EventFeed:
                 last = await self._look(store, last)
             except (SubletError, OSError) as error:
                 log.warning("feed.failed", why=str(error))
-                self._ring_all()  # so that each hears of it, and ends or tries again
+                self._ring_all()  # so that each watcher meets the error itself, and ends or retries
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(LOOK):
                     await self._woken.wait()
 
     async def _look(self, store: Store, last: int | None) -> int:
-        """Ring for what came after an event; for everyone, where it isn't known what came."""
+        """Ring the bells for events after the last one seen, or all bells if there is none; return the newest event."""
         if last is None:
             newest = await store.read(lambda tx: tx.events.newest())
             self._ring_all()

@@ -1,4 +1,4 @@
-"""Why a session is where it is, in sentences."""
+"""Why a session is in its current phase, in sentences."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Explain:
     sessions: Sessions
 
     async def explain(self, name: str, person: Person) -> tuple[Session, list[str]]:
-        """The session, and what can be said about it."""
+        """Return the session, and sentences that explain its state."""
         session = await self.sessions.get(name, person)
         sentences = SENTENCES[session.phase](session, self.now())
         if person.name == session.person:
@@ -106,12 +106,12 @@ class Explain:
         return session, sentences
 
     async def _explain_data(self, session: Session) -> list[str]:
-        """By which road its data got there."""
+        """Describe by which road the session's data were staged."""
         events = await self.store.read(lambda tx: tx.events.after(session=session.id))
         return [f"Data: {event.detail}." for event in events if event.kind is EventKind.STAGED]
 
     async def _explain_holds(self, session: Session) -> list[str]:
-        """Whose unaccepted offers it waits for, and how to give back one's own."""
+        """Describe whose unaccepted offers delay the session, and how to give back one's own."""
         now = self.now()
         if session.phase not in (P.ACCEPTED, P.WAITING) or not session.offer.is_in_calendar or session.offer.after:
             return []

@@ -1,4 +1,4 @@
-"""What a session costs that lasts longer than it was to."""
+"""The price of a session that is extended."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sublet.store.tx import Tx
 
 
 def price_longer(tx: Tx, session: Session, duration: timedelta, book: PriceBook) -> Offer:
-    """The session's offer with its new length and price; OverCostLimit if its request doesn't let it cost so much."""
+    """Return the session's offer with its new length and price; raise OverCostLimit if that exceeds the request's."""
     offer = session.offer
     prices = book.of(offer.platform, offer.pledge)
     bill = prices.bill(replace(offer.amounts, time=duration), offer.storage, session.start or offer.start)

@@ -1,4 +1,4 @@
-"""What a platform could never run, whatever is booked there."""
+"""Requests that a platform can never run, whatever is booked there."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ ONE_NODE = "nodes: 1, or leave out each_node and reach the other nodes from the 
 
 
 def find_unfit(platform: Platform, request: Request) -> Reason | None:
-    """The first reason why a platform can't run it; None if there is none."""
+    """Return the first reason why a platform can never run the request, or None."""
     reason = _find_lack_of_launcher(platform, request) or next(iter(platform.unfit(request)), None)
     return replace(reason, platform=platform.name) if reason else None
 
 
 def _find_lack_of_launcher(platform: Platform, request: Request) -> Reason | None:
-    """Where a program is started once, nothing may start it on each of several nodes."""
+    """Return a reason if the request starts its program on each of several nodes, and the platform can't do that."""
     if not request.is_for_each_node or request.compute.nodes.max == 1 or platform.starts_each_node:
         return None
     message = ONCE.format(platform=platform.name)

@@ -1,4 +1,4 @@
-"""Retention: offers that nobody took and drafts that nobody submits are removed as fast as they come."""
+"""Retention: offer sets that expired, drafts, idempotency keys and old statistics are deleted after a while."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from sublet.booking.model.estimate import RECENT
 from sublet.booking.store.offersets import Cursor
 from sublet.kernel.log import log
 
-KEPT = timedelta(hours=1)  # how long an answer that led to nothing can be looked at after it expired
+KEPT = timedelta(hours=1)  # how long an offer set can be read after it expired unaccepted
 SUBMITTED = timedelta(days=365)  # how long an old client's job is listed after it was submitted
-EVERY = timedelta(minutes=1)  # how often it is looked whether there is something to remove
+EVERY = timedelta(minutes=1)  # how often to look for something to delete
 DAY = timedelta(days=1)
-KEYS_KEPT = 7 * DAY  # for so long an idempotency key is bound to its request
-PAGES = 2000  # of the database's file that are given back in one transaction
-LEAST, MOST = 200, 3200  # offer sets that are looked at in one transaction: more while there is a backlog
+KEYS_KEPT = 7 * DAY  # how long an idempotency key stays bound to its request
+PAGES = 2000  # of the database file that are freed in one transaction
+LEAST, MOST = 200, 3200  # offer sets that are checked in one transaction: more while there is a backlog
 
 
 class Forgetting:
-    """Removes what is too old, a batch at a time, so that nobody who writes has to wait for long."""
+    """The deletion of old records, in batches so small that other writers never wait long."""
 
     def __init__(self, context: LoopContext) -> None:
-        """Begins with the oldest; what it has seen and kept is not looked at again on the same day."""
+        """Start with the oldest offer set; those that were checked and kept are not checked again on the same day."""
         self._context = context
         self._seen: Cursor | None = None
         self._batch = LEAST
         self._began = self._due = context.now()
-        self._going_on: deque[str] = deque()  # answers of which something goes on: they are looked at in turn
+        self._going_on: deque[str] = deque()  # offer sets with an active session, which are checked in turn
 
     async def forget(self, now: datetime) -> bool:
-        """Remove a batch, if it is time; whether there was so much that more should be removed at once."""
+        """Delete a batch if one is due; return whether there is a backlog, so that the next batch is due at once."""
         if self._due - EVERY <= now < self._due:
             return False
         if abs(now - self._began) >= DAY:
@@ -62,7 +62,7 @@ class Forgetting:
         return False
 
     async def _forget_untaken(self) -> None:
-        """Of some answers whose session went on when they were looked at, forget the other offers if it is over."""
+        """Delete the unaccepted offers of some sets whose session was active when last checked and is over now."""
         some = [self._going_on.popleft() for _ in range(min(LEAST, len(self._going_on)))]
         if some:
             self._going_on.extend(await self._context.store.write(lambda tx: tx.offersets.forget_untaken(some)))

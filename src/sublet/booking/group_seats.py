@@ -1,4 +1,4 @@
-"""Seats of a booking for the members of a group: each takes one as a session of their own, the rest is given back."""
+"""Seats of a booking for the members of a group: each takes one as their own session; the rest can be released."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sublet.store.tx import Tx
 
 @dataclass
 class GroupSeats:
-    """Bookings that someone made for a group."""
+    """Bookings that are made for a group."""
 
     store: Store
     now: Clock
@@ -33,7 +33,7 @@ class GroupSeats:
     reviews: Sequence[AcceptReview]
 
     async def propose(self, person: Person, ask: SeriesAsk) -> Series:
-        """Hold a booking; one for a group must be of something that its members can have."""
+        """Hold a booking; one for a group can't use the organiser's own data, outputs or places."""
         if ask.group:
             self.authority.require_gateway()
             await self.store.read(lambda tx: _require_group(tx, ask.group))
@@ -42,7 +42,7 @@ class GroupSeats:
         return await self.bookings.propose(person, ask)
 
     async def list_open(self, person: Person) -> list[Series]:
-        """The bookings of others of which someone can take a seat, or has one; as far as they may see them."""
+        """List other people's bookings in which a person can take a seat or has one, with the seats they may see."""
         now = self.now()
 
         def look(tx: Tx) -> list[Series]:
@@ -52,7 +52,7 @@ class GroupSeats:
         return [series for series in await self.store.read(look) if any(seat.end > now for seat in series.seats)]
 
     async def get(self, name: str, person: Person) -> Series:
-        """One of someone's own, or of their groups', by its id or the beginning of it."""
+        """Return a booking of the person or of their groups, by its id or a prefix of it."""
         try:
             return await self.bookings.get(name, person)
         except NotFound:
@@ -62,7 +62,7 @@ class GroupSeats:
             return named[0]
 
     async def claim(self, name: str, person: Person, day: date | None = None) -> Series:
-        """Take a seat at each time to come, or on a day; all of them, as sessions of one's own, or none."""
+        """Take a seat at each future time, or on one day, as the person's own sessions: all of them or none."""
         series = await self._find_shared(name, person)
         try:
             for seat in series.choose_for(person.name, self.now(), day):
@@ -76,7 +76,7 @@ class GroupSeats:
         return await self.get(series.id, person)
 
     async def release(self, name: str, person: Person, day: date | None = None) -> Series:
-        """Give back the seats that nobody took, at all times to come or on a day; only their organiser can."""
+        """Cancel the seats that nobody took, at all future times or on one day; only the organiser can."""
         series, now = await self.bookings.get(name, person), self.now()
         free = [seat for seat in (series.on(day) if day else series.own) if seat.end > now]
         if not free:
@@ -110,14 +110,14 @@ class GroupSeats:
 
 
 def _require_group(tx: Tx, name: str) -> None:
-    """Refuse a group that there is not; those of issuers are known by their names alone."""
+    """Raise NotFound if a group doesn't exist; an issuer's group, with `:` in its name, can't be checked."""
     if ":" not in name and tx.groups.get(name) is None:
         known = ", ".join(group.name for group in tx.groups.list()[:10]) or "none"
         raise NotFound(noun="group", name=name, hint=f"There are: {known}.")
 
 
 def _show_to(series: Series, person: str) -> Series:
-    """A booking as a member of its group sees it: the free seats and their own, and nothing of the others."""
+    """Return a booking as a member of its group sees it: with the free seats and their own."""
     seats = [
         seat if seat.taker == person else replace(seat, offer="")
         for seat in series.booked

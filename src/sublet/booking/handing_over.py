@@ -1,4 +1,4 @@
-"""Hand-over: a session that has not begun becomes a colleague's, if both want it and the rules let the colleague."""
+"""Hand-over of a session that has not begun to another person, if both agree and the rules allow it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sublet.store.tx import Tx
 
 @dataclass
 class HandOvers:
-    """Sessions that one person wants to give to another."""
+    """Hand-overs of sessions from one person to another."""
 
     store: Store
     now: Clock
@@ -34,7 +34,7 @@ class HandOvers:
     reviews: Sequence[AcceptReview]
 
     async def give(self, name: str, person: Person, to: str) -> HandOver:
-        """Offer a session of one's own to someone; nothing changes until they take it."""
+        """Offer one of the person's own sessions to someone; nothing changes until they take it."""
         self.authority.require_gateway()
         session = await self.sessions.get_to_change(name, person)
         if session.person != person.name:
@@ -49,11 +49,11 @@ class HandOvers:
         return offered
 
     async def list_own(self, person: Person) -> Sequence[HandOver]:
-        """What someone wants to give, or could take."""
+        """List the hand-overs that a person offers or could take."""
         return await self.store.read(lambda tx: tx.handovers.list(person.name))
 
     async def take(self, name: str, person: Person) -> Session:
-        """Make it one's own: rules, quotas and budgets are checked for the taker, who is charged from then on."""
+        """Take over a session: rules, quotas and budgets are checked for the taker, who is charged from then on."""
         offered = await self._find(name, person)
         if offered.taker != person.name:
             raise NotYours(noun="session", hint="Only the person it is offered to can take it.")
@@ -71,7 +71,7 @@ class HandOvers:
         return taken
 
     async def drop(self, name: str, person: Person) -> None:
-        """Withdraw, or decline."""
+        """Withdraw or decline a hand-over."""
         offered = await self._find(name, person)
         await self.store.write(lambda tx: tx.handovers.remove(offered.session))
 

@@ -1,4 +1,4 @@
-"""Whether the service can carry sessions on: its loop turns, and its database answers."""
+"""Whether the service is healthy: its loop runs, and its database answers."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from sublet.booking.loop.state import LoopState
 from sublet.kernel.errors import BrokenStore
 from sublet.store.store import Store
 
-STALLED = 120.0  # seconds; the loop turns at least once a second unless something holds it up
+STALLED = 120.0  # seconds; the loop runs at least once a second unless something blocks it
 PATIENCE = 5.0  # seconds that the database may take to answer
 
 
 async def find_trouble(loop_state: LoopState, store: Store) -> str:
-    """Why sessions can't be carried on at present; empty: they can. Strangers may read it."""
+    """Return why sessions can't be looked after at present, or an empty text; anyone may read it."""
     if loop_state.trouble:
         return loop_state.trouble
     if loop_state.turned is not None and (since := monotonic() - loop_state.turned) > STALLED:

@@ -1,4 +1,4 @@
-"""What is held for unaccepted offers: how it is given back, gives way to a later request, and is named as a cause."""
+"""Holds for unaccepted offers: how they are given back, give way to a later request, and are named as a cause."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from sublet.booking.store.holds import Hold
 from sublet.kernel.texts import count_text
 from sublet.store.tx import Tx
 
-HELD = "urn:held"  # the kind of a reason that names what unaccepted offers hold
+HELD = "urn:held"  # the kind of a reason that names holds for unaccepted offers
 GIVE_BACK = "sublet reject --all"
 Search = Callable[[], datetime | None]
-MOST_NAMED = 100  # of one's own holds so many are looked at, and of others' only if there are fewer
+MOST_NAMED = 100  # the most own holds that are considered; others' are considered only if there are fewer
 
 
 def take_hold(tx: Tx, platform: str, newer: str, hold: Sequence[Take], older: Sequence[str], now: datetime) -> bool:
-    """Hold this for a new offer set; older offers without room beside it give way. Whether any did."""
+    """Hold resources for a new offer set; older offers that no longer fit give way. Return whether any did."""
     displaced = find_displaced(tx.books.calendar(platform), older, hold) if older else []
     for offerset in displaced:
         tx.books.release(platform, offerset)
@@ -36,7 +36,7 @@ def take_hold(tx: Tx, platform: str, newer: str, hold: Sequence[Take], older: Se
 
 
 def _keep_fitting(tx: Tx, platform: str, offerset: str, newer: str, now: datetime) -> None:
-    """Hold again what still fits of a set's offers on a platform; the others have given way."""
+    """Hold again those of a set's offers on a platform that still fit, and reject the others."""
     offers = [offer for offer in tx.holds.offers(offerset) if offer.offer.platform == platform]
     fitting = find_fitting(tx.books.calendar(platform), [offer.offer for offer in offers])
     if fitting:
@@ -49,7 +49,7 @@ def _keep_fitting(tx: Tx, platform: str, offerset: str, newer: str, now: datetim
 
 
 def give_back(tx: Tx, offerset: str, now: datetime, *, by: str, newer: str = "") -> list[Session]:
-    """Reject all open offers of a set and say which they were; `newer` is the set that takes its place, if any does."""
+    """Reject and return all open offers of a set; `newer` is the offer set that takes its place, if any."""
     offers = tx.holds.offers(offerset)
     end = End(EndKind.GAVE_WAY, by=by, detail=newer) if newer else None
     for session in offers:
@@ -62,13 +62,13 @@ def give_back(tx: Tx, offerset: str, now: datetime, *, by: str, newer: str = "")
 
 
 def list_held_platforms(sessions: Sequence[Session]) -> set[str]:
-    """The platforms whose calendars hold something for these offers."""
+    """Return the platforms whose calendars hold something for these offers."""
     return {session.offer.platform for session in sessions if session.offer.is_in_calendar}
 
 
 @dataclass(frozen=True, slots=True)
 class Blame:
-    """Whose unaccepted offers keep something from starting earlier."""
+    """The unaccepted offers, a person's own and others', that may keep something from starting earlier."""
 
     own: tuple[Hold, ...]
     others: tuple[Hold, ...]
@@ -76,9 +76,9 @@ class Blame:
     platform: str
 
     def name(self, current: datetime | None, search: Search, free: Sequence[str] = ()) -> list[Reason]:
-        """A reason for own offers and one for those of others, if without them it could start before `current`.
+        """Return a reason each for own and others' offers, if something could start before `current` without them.
 
-        `search` finds the earliest start that the calendar has room for; what is held for `free` is free already.
+        `search` finds the earliest start in the calendar; the offer sets in `free` count as given back already.
         """
         own = [hold for hold in self.own if hold.offerset not in free]
         reasons: list[Reason] = []
@@ -108,18 +108,18 @@ class Blame:
         return Reason(HELD, "offers", f"Unaccepted offers to others hold {held}; {could}.", platform=self.platform)
 
     def _at(self, holds: Sequence[Hold], time: datetime) -> Sequence[Hold]:
-        """Those that hold cores at a moment; all, if none does."""
+        """Return the holds that have cores at a moment, or all of them if none has."""
         return [hold for hold in holds if cores_at(self.calendar, [hold.offerset], time)] or holds
 
     def _room(self, holds: Sequence[Hold], time: datetime) -> str:
-        """What they hold, where, and for how long."""
+        """Describe how much these holds keep, where, and until when."""
         cores = cores_at(self.calendar, [hold.offerset for hold in holds], time)
         until = instant(max(hold.expires for hold in holds))
         return f"{count_text(cores, 'core') if cores else 'room'} of {self.platform} until {until}"
 
 
 def find_blame(tx: Tx, platform: str, person: str, now: datetime) -> Blame:
-    """The unaccepted offers that hold something on a platform, a person's own and, unless there are many, others'."""
+    """Find the unaccepted offers that hold something on a platform: a person's own and, unless too many, others'."""
     calendar = tx.books.calendar(platform)
 
     def standing(holds: Sequence[Hold]) -> tuple[Hold, ...]:
@@ -127,5 +127,5 @@ def find_blame(tx: Tx, platform: str, person: str, now: datetime) -> Blame:
 
     everyone = tx.holds.on(platform, MOST_NAMED) if tx.holds.are_fewer(platform, MOST_NAMED) else []
     others = [hold for hold in everyone if hold.person != person]
-    own = tx.holds.find_oldest(person, platform, MOST_NAMED)  # these give way first
+    own = tx.holds.find_oldest(person, platform, MOST_NAMED)  # the oldest give way first
     return Blame(standing(own), standing(others), calendar, platform)

@@ -1,11 +1,11 @@
-"""Lines of a long text that contain some words, found piece by piece, so that no more than one piece is in memory."""
+"""A search for lines that contain some words, in a long text that is read piece by piece to save memory."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 LONGEST_LINE = 300  # bytes of a line that are shown
-KEPT = 64 * 1024  # of a line without an end, what is looked through together with the next piece
+KEPT = 64 * 1024  # the most bytes of an unfinished line that are kept until the next piece
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,11 +18,11 @@ class Match:
 
 @dataclass
 class LineSearch:
-    """Looks through pieces as they come, whatever the case of the letters."""
+    """A case-insensitive search through pieces of text as they arrive."""
 
     words: str
     most: int
-    at: int = 0  # the byte at which the line begins that has not ended yet
+    at: int = 0  # the byte at which the unfinished line begins
     matches: list[Match] = field(default_factory=list)
     _rest: bytes = b""
 
@@ -32,7 +32,7 @@ class LineSearch:
         return len(self.matches) >= self.most
 
     def feed(self, piece: bytes) -> None:
-        """Look through a piece that follows on the last one."""
+        """Search the piece that follows the last one."""
         *lines, rest = (self._rest + piece).split(b"\n")
         for line in lines:
             self._look(line)
@@ -46,7 +46,7 @@ class LineSearch:
             self.at, self._rest = self.at + len(rest), b""
 
     def finish(self) -> None:
-        """There is no more: the last line has ended, too."""
+        """Search the last line, because the text has ended."""
         if self._rest and not self.is_full:
             self._look(self._rest)
         self.at, self._rest = self.at + len(self._rest), b""

@@ -1,7 +1,7 @@
-"""Logins that a person opens on their own page: ssh asks, the page shows it, and what is typed goes to ssh alone.
+"""SSH logins from the web page: the page shows what ssh asks, and the answer goes to ssh alone.
 
-A try lives in this process only. An answer is handed to the ssh that waits for it, and is kept nowhere; what is not
-answered in time is given up.
+An attempt exists in this process only. An answer is passed to the waiting ssh and stored nowhere; an attempt whose
+questions are not answered in time fails.
 """
 
 from __future__ import annotations
@@ -30,43 +30,43 @@ from sublet.store.store import Store
 from sublet.store.tx import Tx
 
 log = structlog.get_logger()
-PATIENCE = 300.0  # seconds for all the questions
-QUIET = 90.0  # seconds after which a deliberate login ends, when nothing has come that waits for it
-MOST = 200  # sessions that are woken or counted
+PATIENCE = 300.0  # seconds for all questions together
+QUIET = 90.0  # seconds without use after which a login that isn't shared ends
+MOST = 200  # sessions that are woken or listed
 Stage = Literal["closed", "waiting", "asked", "visiting", "open", "refused"]
 
 
 @dataclass(frozen=True, slots=True)
 class LoginQuestion:
-    """What ssh, or the centre, wants to know now."""
+    """A question that ssh, or the centre, is asking now."""
 
-    id: str  # of this question alone: an answer to another one is not passed on
+    id: str  # an answer with another id is refused
     prompt: Prompt
 
 
 @dataclass(frozen=True, slots=True)
 class LoginState:
-    """How a login stands."""
+    """The state of a login to a platform."""
 
     platform: str
     target: str  # user@host
     shared: bool
     stage: Stage
     question: LoginQuestion | None = None
-    said: str = ""  # by ssh and the centre, so far
+    said: str = ""  # what ssh and the centre have printed so far
     failure: SubletError | None = None
     since: datetime | None = None
     waiting: tuple[Session, ...] = ()
 
     @property
     def version(self) -> str:
-        """Changes when there is something else to show."""
+        """A text that changes whenever there is something new to show."""
         return f"{self.stage} {self.question.id if self.question else len(self.said)} {len(self.waiting)}"
 
 
 @dataclass
 class Signing:
-    """One try to sign in."""
+    """One attempt to sign in."""
 
     login: Login
     person: Person
@@ -78,7 +78,7 @@ class Signing:
 
     @property
     def under_way(self) -> bool:
-        """Whether ssh still works on it."""
+        """Whether the attempt, or the login that isn't shared, is still going on."""
         return self.task is not None and not self.task.done()
 
     async def ask(self, prompt: Prompt) -> str | None:
@@ -91,7 +91,7 @@ class Signing:
             self.question = self._reply = None
 
     def answer(self, question: str, text: str) -> None:
-        """Hand an answer to the ssh that waits for it."""
+        """Pass an answer to the waiting ssh; raise NotAsked if that question isn't open."""
         if self.question is None or self._reply is None or self._reply.done():
             raise NotAsked(why="nothing is being asked")
         if not secrets.compare_digest(self.question.id, question):
@@ -101,21 +101,21 @@ class Signing:
 
 @dataclass
 class Logins:
-    """Sign in and out, on behalf of the one person whose service this is."""
+    """Signing in to platforms and out of them, for the one person whose service this is."""
 
     settings: Settings
     store: Store
     now: Clock
     platforms: KnownPlatforms
     signals: Signals
-    takes_answers: bool  # whether passwords and codes may be typed here, as on one's own machine
+    takes_answers: bool  # whether passwords and codes may be entered here: only on a personal service
 
-    signing: dict[str, Signing] = field(default_factory=dict)  # platform → the last try
+    signing: dict[str, Signing] = field(default_factory=dict)  # platform → the last attempt
     patience: float = PATIENCE
     quiet: float = QUIET
 
     async def login_state(self, name: str, person: Person) -> LoginState:
-        """How the login to a platform stands; questions are shown to who began it."""
+        """Return the state of the login to a platform; questions are shown only to the person who began it."""
         login = self._login(name, person)
         signing = self.signing.get(name)
         is_open = await login.check()
@@ -131,7 +131,7 @@ class Logins:
         return replace(state, since=record.opened if record else None)
 
     async def sign_in(self, name: str, person: Person) -> None:
-        """Have ssh begin; a try that is under way goes on."""
+        """Start to sign in, unless an attempt is under way."""
         login = self._login(name, person)
         signing = self.signing.get(name)
         if not (signing and signing.under_way):
@@ -139,7 +139,7 @@ class Logins:
             signing.task = asyncio.create_task(self._open(name, signing), name=f"login {name}")
 
     async def answer(self, name: str, person: Person, question: str, text: str) -> None:
-        """Answer what ssh asks now; what is typed goes nowhere else."""
+        """Answer the question that ssh is asking; the answer goes nowhere else."""
         self._login(name, person)
         signing = self.signing.get(name)
         if signing is None or signing.person != person:
@@ -147,7 +147,7 @@ class Logins:
         signing.answer(question, text)
 
     async def give_up(self, name: str, person: Person) -> None:
-        """Stop a try, or end a deliberate login."""
+        """Stop an attempt, or end a login that isn't shared."""
         self._login(name, person)
         signing = self.signing.pop(name, None)
         if signing and signing.task:
@@ -155,20 +155,20 @@ class Logins:
             await asyncio.gather(signing.task, return_exceptions=True)
 
     async def sign_out(self, name: str, person: Person) -> None:
-        """Close the login; jobs there go on."""
+        """Close the login; jobs on the platform go on."""
         await self.give_up(name, person)
         await self._login(name, person).close()
         log.info("login.closed", platform=name)
 
     async def give_up_all(self) -> None:
-        """Stop all tries: the service ends."""
+        """Stop all attempts, because the service is stopping."""
         tasks = [signing.task for signing in self.signing.values() if signing.task]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def logins(self) -> set[str]:
-        """The platforms that a person can sign in to on a page; none in a gateway."""
+        """Return the platforms that a person can sign in to on a page; none on a gateway."""
         if not self.takes_answers:
             return set()
         return {name for name, platform in self.platforms.by_name.items() if platform.login}
@@ -199,7 +199,7 @@ class Logins:
             log.info("login.failed", platform=name, code=error.code)
 
     async def _go_on(self, name: str) -> None:
-        """All that waited for this login is due at once."""
+        """Make all sessions of the platform due at once, because its login is open."""
         log.info("login.opened", platform=name)
         self.platforms.surveys.pop(name, None)
         self.platforms.refresh_survey(name)
@@ -213,13 +213,13 @@ class Logins:
         await self.signals.announce()
 
     async def _waiting(self, name: str) -> tuple[Session, ...]:
-        """The sessions that wait for a login there."""
+        """Return the sessions that wait for a login to the platform."""
         page = await self.store.read(lambda tx: tx.sessions.list(platform=name, active=True, limit=MOST))
         return tuple(session for session in page.items if needs_login(session))
 
 
 def needs_login(session: Session) -> bool:
-    """Whether it waits for a person to sign in."""
+    """Whether the session waits for a person to sign in."""
     return session.phase in ACTIVE and Mark.LOGIN_NEEDED in session.marks
 
 
