@@ -1,4 +1,4 @@
-"""What a request asks of nodes beside sizes (labels, a type of GPU, licences): which nodes have it, else why none."""
+"""What a request asks of nodes besides sizes (labels, a GPU type, licences): which nodes have it, or why none."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from sublet.platforms.kubernetes.licenses import size_licenses
 from sublet.platforms.kubernetes.survey import ClusterView
 
 INVALID = "urn:invalid-value"
-TAKEN = ("constraint", "gpu_type", "licenses")  # of what can be asked of a scheduler
+TAKEN = ("constraint", "gpu_type", "licenses")  # the scheduler options that are supported
 BY_CALENDAR = "its nodes are booked by a calendar that knows no such thing"
 UNSEEN = "its nodes may not be seen, so that nobody knows which of them have"
 
 
 @dataclass(frozen=True, slots=True)
 class NodeChoice:
-    """How a platform's settings say that types of GPU and licences are known there."""
+    """How GPU types and licences are identified, by a platform's settings."""
 
     platform: str
-    gpu_label: str = ""  # the label of a node that names the type of its GPUs
-    licenses: Mapping[str, str] = field(default_factory=dict)  # a licence → the resource that it is counted as
+    gpu_label: str = ""  # the node label that names the type of its GPUs
+    licenses: Mapping[str, str] = field(default_factory=dict)  # a licence → the resource as which it is counted
     is_booked: bool = False
 
     def unfit(self, request: Request) -> Iterator[Reason]:
-        """What no cluster has to be looked at for."""
+        """Yield the reasons for which the request could never run here, without looking at the cluster."""
         asked = request.scheduler
         try:
             list_wanted(asked, self.gpu_label)
@@ -49,7 +49,7 @@ class NodeChoice:
             yield Reason(NOT_SUPPORTED, name, f"{self.platform}: {name}: {BY_CALENDAR}.", nearest=f"leave {name} out")
 
     def find_missing(self, view: ClusterView, request: Request) -> Iterator[Reason]:
-        """What no node has, each with what there is; of a request that is fit."""
+        """Yield what no node has, each with what there is; for a request that `unfit` has no objection to."""
         for label in list_wanted(request.scheduler, self.gpu_label):
             if not any(label.is_on(labels) for labels in view.labels.values()):
                 yield self._miss_label(view, label, request)
@@ -73,7 +73,7 @@ class NodeChoice:
         return Reason(NOT_SUPPORTED, "gpu_type" if is_type else "constraint", message, str(label), there, there)
 
     def choose(self, view: ClusterView, request: Request, nodes: Sequence[Node]) -> list[Node]:
-        """The nodes that have all of it."""
+        """Return the nodes that have all labels and licences of a request."""
         wanted = list_wanted(request.scheduler, self.gpu_label)
         counted = size_licenses(request.scheduler.licenses, self.licenses)
         return [
@@ -84,7 +84,7 @@ class NodeChoice:
         ]
 
     def state_gpus(self, view: ClusterView, request: Request, answer: Answer) -> Answer:
-        """The same offers, with the sorts of GPU of the nodes that a pod may run on."""
+        """Add to each offer the sorts of GPU of the nodes that a pod may run on."""
         if not request.compute.gpus.min or not answer.offers:
             return answer
         able = [node for node in view.nodes if is_enough(node, request.compute.least)]

@@ -1,4 +1,4 @@
-"""The connection to an API server: made when it is needed, and made anew when someone has renewed the kubeconfig."""
+"""The connection to an API server: made when it is needed, and made again when the kubeconfig has been renewed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sublet.platforms.kubernetes.streams import PodStreams
 
 @dataclass
 class ClusterConnection:
-    """What a platform has of its cluster while it is connected."""
+    """A platform's connection to its cluster."""
 
     platform: str
     settings: AccessSettings
@@ -30,7 +30,7 @@ class ClusterConnection:
     _stamp: object = None
 
     async def open(self) -> SessionJobs:
-        """The jobs there."""
+        """Connect if necessary, and return the jobs there."""
         stamp = self._read_stamp()
         if self.jobs and stamp == self._stamp:
             return self.jobs
@@ -47,7 +47,7 @@ class ClusterConnection:
         return self.jobs
 
     def _read_stamp(self) -> object:
-        """What changes when someone renews the kubeconfig."""
+        """Return a value that changes when someone renews the kubeconfig."""
         file = Path(self.settings.kubeconfig or os.environ.get("KUBECONFIG", "") or "~/.kube/config").expanduser()
         with suppress(OSError):
             seen = file.stat()
@@ -55,12 +55,12 @@ class ClusterConnection:
         return None
 
     def has_told_before(self) -> bool:
-        """Whether what changed was told before since it was connected; from now on it was."""
+        """Whether changes were reported before on this connection; the next call returns True."""
         before, self._has_told = self._has_told, True
         return before
 
     async def close(self) -> None:
-        """Let go; what runs goes on."""
+        """Close the connection; running sessions continue."""
         if self.forwards:
             await self.forwards.close_all()
         if self.jobs:

@@ -1,4 +1,4 @@
-"""Ports of pods as Unix sockets here: each connection to one becomes a port-forward through the API server."""
+"""Ports of pods as local Unix sockets: each connection becomes a port-forward through the API server."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sublet.platforms.kubernetes.api import ObjectMissing
 from sublet.platforms.kubernetes.streams import PodStreams
 
 DATA = 0
-NUMBER = 2  # bytes: each channel begins by saying which port it is for
+NUMBER = 2  # bytes: each channel begins with the number of its port
 BLOCK = 1 << 16
 Lead = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -25,12 +25,12 @@ class PortForwards:
     """The sockets of the sessions that someone can connect to."""
 
     def __init__(self, streams: PodStreams) -> None:
-        """No socket is there yet."""
+        """Start without sockets."""
         self._streams = streams
         self._servers: dict[str, asyncio.Server] = {}
 
     async def open(self, path: Path, pod: str, port: int) -> None:
-        """Have a socket that leads to a port of a pod; nobody but this account gets at it."""
+        """Open a socket that leads to a port of a pod; only this account can use it."""
         if str(path) in self._servers:
             return
         _remove(path)
@@ -47,7 +47,7 @@ class PortForwards:
                 async with self._streams.open_port(pod, port) as socket:
                     await _join(socket, reader, writer)
             except (SubletError, ObjectMissing, ConnectionClosed, OSError):
-                pass  # whoever connected sees that it was closed, and tries again
+                pass  # the client sees that the connection was closed, and tries again
             finally:
                 writer.close()
                 with suppress(OSError):
@@ -56,14 +56,14 @@ class PortForwards:
         return lead
 
     async def close(self, path: Path) -> None:
-        """Take a socket away."""
+        """Close and remove a socket."""
         server = self._servers.pop(str(path), None)
         if server:
             server.close()
         _remove(path)
 
     async def close_all(self) -> None:
-        """Take them all away."""
+        """Close and remove all sockets."""
         for path in list(self._servers):
             await self.close(Path(path))
 
@@ -73,7 +73,7 @@ def _remove(path: Path) -> None:
 
 
 async def _join(socket: ClientConnection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Carry bytes both ways until one side ends."""
+    """Copy bytes in both directions until one side ends."""
 
     async def send() -> None:
         while block := await reader.read(BLOCK):

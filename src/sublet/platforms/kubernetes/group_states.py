@@ -1,4 +1,4 @@
-"""How a session of several pods is doing: which pods are its own, what is waited for, and whose end is that of all."""
+"""The state of a session of several pods: which pods are its own, what it waits for, and which end counts."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from sublet.platforms.kubernetes.states import (
     runs,
 )
 
-NO_FAULT = (EndKind.CANCELLED, EndKind.TIMEOUT)  # how one ends is how all do, without a node to look at
+NO_FAULT = (EndKind.CANCELLED, EndKind.TIMEOUT)  # ends that concern all nodes, without one to blame
 
 
 def index_of(pod: Object) -> int | None:
-    """Which of a Job's pods it is, from 0; None if it doesn't say."""
+    """Return a pod's number in its Job, from 0; None if it has none."""
     text = str((pod["metadata"].get("annotations") or {}).get(INDEX, ""))
     return int(text) if text.isdigit() else None
 
 
 def choose_pods(pods: Iterable[Object], uids: Mapping[str, str] | None = None) -> dict[int, Object]:
-    """The session's pods by their number: those that were let start; before that, of each number the first."""
+    """Return the session's pods by number: those that were started, or before that the first of each number."""
     chosen: dict[int, Object] = {}
     for pod in sorted(pods, key=lambda pod: str(pod["metadata"].get("creationTimestamp", OLDEST))):
         number = index_of(pod)
@@ -45,17 +45,17 @@ def choose_pods(pods: Iterable[Object], uids: Mapping[str, str] | None = None) -
 
 
 def is_going(pod: Object) -> bool:
-    """Whether it is being deleted."""
+    """Whether a pod is being deleted."""
     return bool(pod["metadata"].get("deletionTimestamp"))
 
 
 def is_waiting_for_others(pod: Object) -> bool:
-    """Whether it has a node and an address, and can be told to start."""
+    """Whether a pod has a node and an address, and can be told to start."""
     return runs(pod, STAGE) and bool((pod.get("status") or {}).get("podIP"))
 
 
 def describe_gathering(pods: Mapping[int, Object], count: int) -> str:
-    """What a session waits for whose pods are not all there."""
+    """Describe what a session waits for whose pods aren't all there."""
     waiting = {number: pod for number, pod in pods.items() if not is_waiting_for_others(pod)}
     there = f"{len(pods) - len(waiting)} of its {count} pods are there"
     if not waiting:
@@ -65,7 +65,7 @@ def describe_gathering(pods: Mapping[int, Object], count: int) -> str:
 
 
 def find_failed(states: Mapping[int, JobState], count: int) -> int | None:
-    """The node that failed first, or was lost; None while none has."""
+    """Return the node that failed first, or was lost; None if none has."""
     lost = [number for number in range(count) if number not in states]
     if lost:
         return lost[0]
@@ -85,7 +85,7 @@ def describe_group_end(
     left: Mapping[int, Left],
     cancelled_by: str,
 ) -> JobState:
-    """The end of all: that of the node that failed first, else that of the first."""
+    """Return the end of the session: that of the node that failed first, else that of the first node."""
     number = failed or 0
     if number in pods:
         state = _describe_one(pods[number], states[number], sight, left.get(number, Left()), cancelled_by)
@@ -100,7 +100,7 @@ def describe_group_end(
 
 
 def _describe_one(pod: Object, judged: JobState, sight: Sight, left: Left, cancelled_by: str) -> JobState:
-    """How one pod ended; of one that never began its status says it all."""
+    """Return how one pod ended; for a pod that never began, its status is enough."""
     if judged.state is State.ENDED and not has_begun(pod) and not cancelled_by:
         return judged
     state = describe_end(pod, left, cancelled_by)
@@ -110,12 +110,12 @@ def _describe_one(pod: Object, judged: JobState, sight: Sight, left: Left, cance
 
 
 def add_detail(end: End, words: str) -> End:
-    """An end with more to say."""
+    """Add words to the detail of an end."""
     return replace(end, detail="; ".join(filter(None, (end.detail, words))))
 
 
 def _sum_usage(own: Usage | None, left: Mapping[int, Left]) -> Usage | None:
-    """What all used: processor time together, and the most memory of any."""
+    """Return the usage of all nodes: the sum of processor time, and the most memory of any."""
     used = [each.usage for each in left.values() if each.usage]
     if not used:
         return own

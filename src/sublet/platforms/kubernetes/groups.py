@@ -1,7 +1,7 @@
 """Sessions of several pods, one on each node: none starts before all are there, and the first that fails ends all.
 
-They are the pods of one Indexed Job. Each lays the session out and waits for a word, which says its number and the
-address of the first. Only pods that were written down before are told: one that replaces another never starts.
+They are the pods of one Indexed Job. Each lays the session out and waits for an order with its number and the address
+of the first pod. Only pods that were recorded before get that order: a pod that replaces another never starts.
 """
 
 from __future__ import annotations
@@ -41,29 +41,29 @@ from sublet.platforms.kubernetes.states import (
     runs,
 )
 
-PODS, FAILED, BEGUN = "pods.json", "failed", "begun"  # who was let start; which node decides; that all have begun
+PODS, FAILED, BEGUN = "pods.json", "failed", "begun"  # the started pods; the node that decides; that all have begun
 Serve = Callable[[PodSession, Object], Awaitable[None]]
 
 
 @dataclass(frozen=True)
 class PodGroups:
-    """What is done about sessions of several pods; `serve` sends a pod its files."""
+    """Handles sessions of several pods; `serve` sends a pod its files."""
 
     api: ApiServer
     place: PodPlace
     files: PodFiles
     serve: Serve
-    heard: set[str] = field(default_factory=set)  # pods that were let start since this service began
+    heard: set[str] = field(default_factory=set)  # pods that got the order to start since this service began
 
     async def look(self, session: PodSession, sight: Sight) -> JobState:
-        """Its state now; once it has ended, what its pods left has been fetched."""
+        """Return a session's state now; at its end, its results have been fetched."""
         begun: dict[str, Any] = session.read(PODS) or {}
         pods = choose_pods(sight.pods, begun.get("uids"))
         if not begun:
             return await self._gather(session, pods, sight)
         return await self._attend(session, pods, sight, begun)
 
-    # Until all are there
+    # Before all pods are there
 
     async def _gather(self, session: PodSession, pods: Mapping[int, Object], sight: Sight) -> JobState:
         condition, now = describe_gathering(pods, session.nodes), datetime.now(UTC)
@@ -80,7 +80,7 @@ class PodGroups:
         return JobState(State.QUEUED, condition=condition)
 
     async def _let_start(self, session: PodSession, pods: Mapping[int, Object], job: Object) -> None:
-        """From now on these pods are the session's, and no others."""
+        """Record these pods as the session's only ones, and let them start."""
         first = str(pods[0]["status"]["podIP"])
         uids = {str(number): pod["metadata"]["uid"] for number, pod in pods.items()}
         if session.prints_to_log:
@@ -90,14 +90,14 @@ class PodGroups:
         await self._tell(session, pods, first)
 
     async def _put_first(self, secret: Object) -> None:
-        """An earlier try, cut off before it was written down, may have left another."""
+        """Create the Secret with the first pod's address; an interrupted try may have left another."""
         try:
             await self.api.create(self.api.path_of("secrets"), secret)
         except ObjectExists:
             await self.api.replace(self.api.path_of("secrets", secret["metadata"]["name"]), secret)
 
     async def _tell(self, session: PodSession, pods: Mapping[int, Object], first: str) -> None:
-        """Let those start that still wait; whoever can't be told now is told at the next look."""
+        """Order the pods that still wait to start; those that can't be reached now are ordered at the next look."""
         for number, pod in pods.items():
             uid = pod["metadata"]["uid"]
             is_waiting = runs(pod, STAGE) and uid not in self.heard
@@ -136,13 +136,13 @@ class PodGroups:
         return await self._finish(session, pods, states, sight, failed)
 
     async def _find_hidden(self, session: PodSession, begun: Mapping[str, Any]) -> Mapping[int, Object]:
-        """Its pods, asked for now: nobody is told as lost because a watch lags behind."""
+        """Return a session's pods, asked for now, so that none counts as lost because a watch is behind."""
         query = {"labelSelector": f"{select(self.place.owner)},{SESSION}={label_of(session.key)}"}
         listed = (await self.api.list(self.api.path_of("pods"), **query)).get("items") or []
         return choose_pods(listed, begun["uids"])
 
     async def _note_begin(self, session: PodSession, pods: Mapping[int, Object]) -> None:
-        """Once all have begun, nobody needs its Secret any more."""
+        """Delete the session's Secret once all pods have begun."""
         if not session.read_note(BEGUN) and all(has_begun(pod) for pod in pods.values()):
             await self.api.delete(self.api.path_of("secrets", name_of(session.key)))
             session.note(BEGUN, "all")
@@ -156,7 +156,7 @@ class PodGroups:
             session.note("until.sent", until)
 
     def _decide(self, session: PodSession, states: Mapping[int, JobState]) -> int | None:
-        """The node whose end is that of all, written down before others are stopped; None: none has failed."""
+        """Return the node whose end counts, recorded before others are stopped; None if none has failed."""
         if known := session.read_note(FAILED):
             return int(known)
         failed = find_failed(states, session.nodes)
@@ -165,7 +165,7 @@ class PodGroups:
         return failed
 
     async def _stop(self, session: PodSession, pods: Mapping[int, Object]) -> bool:
-        """Have each keeper stop its program, also one that is about to start; whether any could be told."""
+        """Have each keeper stop its program, even one that is about to start; return whether any could be told."""
         is_heard = False
         for pod in pods.values():
             if container := next((name for name in (KEEPER, STAGE) if runs(pod, name)), ""):
@@ -173,7 +173,7 @@ class PodGroups:
         return is_heard
 
     async def stop(self, session: PodSession, sight: Sight) -> bool:
-        """Stop what was let start; False: nothing was, or nobody could be told."""
+        """Stop a session's started pods; return False if none was started or none could be told."""
         begun = session.read(PODS)
         return bool(begun) and await self._stop(session, choose_pods(sight.pods, begun["uids"]))
 
@@ -187,7 +187,7 @@ class PodGroups:
         sight: Sight,
         failed: int | None,
     ) -> JobState:
-        """Fetch what they left, and tell how all ended."""
+        """Fetch the results of all pods, and return how the session ended."""
         left: dict[int, Left] = {}
         troubles: list[str] = []
         for number, pod in pods.items():

@@ -1,4 +1,4 @@
-"""The Jobs of sessions: made once, looked at through watches, stopped, settled when they have ended, and removed."""
+"""The Jobs of sessions: created once, watched, stopped, settled when they have ended, and removed."""
 
 from __future__ import annotations
 
@@ -39,34 +39,34 @@ from sublet.platforms.sessiondir import age
 
 UNNUMBERED = "its server gives the pods of a Job no numbers, so that a session can't have several: that came with 1.22"
 GONE = {"propagationPolicy": "Background"}
-ASKED = 1.0  # seconds between two questions why a Job has no pod
+ASKED = 1.0  # seconds between two queries why a Job has no pod
 
 
 @dataclass
 class SessionJobs:
-    """What one service has in one namespace, while it is connected to its API server."""
+    """The sessions of one service in one namespace, while connected to its API server."""
 
     api: ApiServer
     place: PodPlace
-    changed: set[str] = field(default_factory=set)  # labels of sessions of which something has changed
+    changed: set[str] = field(default_factory=set)  # labels of sessions that have changed
 
     def __post_init__(self) -> None:
-        """Nothing is watched yet."""
+        """Set up without watching yet."""
         self.files = PodFiles(self.api)
         self.pods = WatchedObjects(self.api, "pods", self.place.owner, self.changed.add)
         self.jobs = WatchedObjects(self.api, "jobs", self.place.owner, self.changed.add)
         self.groups = PodGroups(self.api, self.place, self.files, self._serve)
         self._watches: list[asyncio.Task[None]] = []
         self._sending: dict[str, asyncio.Task[None]] = {}
-        self._warnings: dict[str, tuple[float, str]] = {}  # of a Job without a pod: when it was asked why, and why
+        self._warnings: dict[str, tuple[float, str]] = {}  # Jobs without a pod → when that was last asked, and why
         self._locks: dict[str, asyncio.Lock] = {}
 
     def start(self) -> None:
-        """Begin to watch."""
+        """Start watching."""
         self._watches = [asyncio.create_task(watched.run()) for watched in (self.pods, self.jobs)]
 
     async def close(self) -> None:
-        """Let go; what runs goes on."""
+        """Close the connections; running sessions continue."""
         tasks = [*self._watches, *self._sending.values()]
         for task in tasks:
             task.cancel()
@@ -77,7 +77,7 @@ class SessionJobs:
     # Submitting
 
     async def find(self, key: str) -> Object | None:
-        """A session's Job, asked now; one of another service's is refused."""
+        """Ask for a session's Job now; raise PlatformRefused if it belongs to another service."""
         try:
             job = await self.api.get(self.api.path_of("jobs", name_of(key)))
         except ObjectMissing:
@@ -88,9 +88,9 @@ class SessionJobs:
         return job
 
     async def submit(self, job: Job, session: PodSession) -> None:
-        """Make its Secret and its Job; if the Job is there already, that is the one."""
+        """Create a session's Secret and Job; an existing Job is taken as the session's."""
         length = job.until - datetime.now(UTC)
-        if job.nodes == (self.api.access.namespace,):  # what was booked is a part of the quota, on whichever node
+        if job.nodes == (self.api.access.namespace,):  # part of the quota was booked, on whichever node
             job = replace(job, nodes=())
         try:
             program = write_program(job, session.key, length, self.place.patience)
@@ -115,7 +115,7 @@ class SessionJobs:
             session.note("submitted", made["metadata"]["uid"])
 
     async def _put_secret(self, secret: Object) -> None:
-        """An earlier try, cut off before there was a Job, may have left one."""
+        """Create a session's Secret; an interrupted try may have left another."""
         path = self.api.path_of("secrets")
         try:
             await self.api.create(path, secret)
@@ -125,13 +125,13 @@ class SessionJobs:
     # Looking
 
     async def refresh(self) -> None:
-        """List what the watches don't tell at the moment."""
+        """List the objects whose watch isn't live at the moment."""
         for watched in (self.jobs, self.pods):
             if not watched.is_live:
                 await watched.refresh()
 
     async def see(self, session: PodSession) -> Sight:
-        """A session as the cluster shows it; a Job that seems to be gone is asked for by its name."""
+        """Return a session as the cluster shows it; a Job that seems to be gone is asked for by name."""
         label = label_of(session.key)
         jobs, pods = self.jobs.find(label), self.pods.find(label)
         if not jobs and (job := await self.find(session.key)):
@@ -141,14 +141,14 @@ class SessionJobs:
         return Sight(jobs[0] if jobs else None, pods, warning)
 
     async def _warn(self, job: Object) -> str:
-        """The same as `_find_warning`, asked for now and then only."""
+        """Return why a Job has no pod, asked at most once a second."""
         uid, now = job["metadata"]["uid"], time.monotonic()
         if uid not in self._warnings or now - self._warnings[uid][0] > ASKED:
             self._warnings[uid] = (now, await self._find_warning(job))
         return self._warnings[uid][1]
 
     async def _find_warning(self, job: Object) -> str:
-        """Why a Job has no pod, in the words of its controller."""
+        """Return why a Job has no pod, in the words of its controller."""
         query = {"fieldSelector": f"involvedObject.uid={job['metadata']['uid']}"}
         try:
             events = (await self.api.list(self.api.path_of("events"), **query)).get("items") or []
@@ -159,7 +159,7 @@ class SessionJobs:
         return f"{last.get('reason', '')}: {last.get('message', '')}" if last else ""
 
     async def look(self, session: PodSession) -> JobState:
-        """Its state now; whatever has to be done about it is done."""
+        """Return a session's state now, after doing what it needs."""
         async with self._locks.setdefault(session.key, asyncio.Lock()):
             if session.ended:
                 return session.state()
@@ -177,7 +177,7 @@ class SessionJobs:
             return await self._finish(session, sight, pod, state) if state.state is State.ENDED else state
 
     async def _look_at_nothing(self, session: PodSession, sight: Sight, uid: str) -> JobState:
-        """There is no pod: it is still to come, it was lost, or all of it was removed."""
+        """Return the state without a pod: it is still to come, it was lost, or everything was removed."""
         by = session.cancelled_by
         if await self._find_hidden(session.key, uid):
             return JobState(State.RUNNING, condition="its pod is being looked for")
@@ -192,7 +192,7 @@ class SessionJobs:
         return JobState(State.QUEUED, condition=sight.warning or "its Job has no pod yet")
 
     async def _find_hidden(self, key: str, uid: str) -> bool:
-        """Whether its pod is there after all: nobody is told as lost because a watch lags behind."""
+        """Whether a session's pod exists after all, so that it doesn't count as lost because a watch is behind."""
         if not uid:
             return False
         query = {"labelSelector": f"{select(self.place.owner)},{SESSION}={label_of(key)}"}
@@ -203,12 +203,12 @@ class SessionJobs:
         return bool(hidden)
 
     async def _note_begin(self, session: PodSession, pod: Object) -> None:
-        """From now on no other pod is its own: without the Secret none that replaces this one can start."""
+        """Record the session's pod, and delete the Secret, so that no replacement of the pod can start."""
         session.note("pod", pod["metadata"]["uid"])
         await self.api.delete(self.api.path_of("secrets", name_of(session.key)))
 
     async def _serve(self, session: PodSession, pod: Object) -> None:
-        """Send its files, if its pod waits for them, and the orders that came before it could be told."""
+        """Send a session's files if its pod waits for them, and orders that couldn't be sent before."""
         name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
         is_sent = bool(session.read_note(_name_sent(uid)))
         if runs(pod, STAGE) and uid not in self._sending and not (is_sent or session.read_note("packed")):
@@ -236,7 +236,7 @@ class SessionJobs:
     # Ending
 
     async def _finish(self, session: PodSession, sight: Sight, pod: Object, state: JobState) -> JobState:
-        """Fetch what it left, write down how it ended, and remove it from the cluster."""
+        """Fetch a session's results, record how it ended, and remove it from the cluster."""
         left, why = Left(), ""
         if runs(pod, KEEPER):
             try:
@@ -267,7 +267,7 @@ class SessionJobs:
         return session.state()
 
     async def stop(self, session: PodSession) -> None:
-        """Have its keeper stop it, so that what it left can be fetched; without one the Job is removed."""
+        """Have a session's keeper stop it, so that its results can be fetched; without a keeper, remove the Job."""
         sight = await self.see(session)
         pod = choose_pod(sight, session.read_note("pod"))
         is_patient = age(session.root / "cancel") < self.place.grace.total_seconds() + FORCED
@@ -283,7 +283,7 @@ class SessionJobs:
         await self.remove(session.key)
 
     async def remove(self, key: str) -> None:
-        """Remove all that the cluster has of a session."""
+        """Remove all objects of a session from the cluster."""
         jobs = self.jobs.find(label_of(key))
         await self.api.delete(self.api.path_of("jobs", name_of(key)), GONE)
         await self.api.delete(self.api.path_of("secrets", name_of(key)))
@@ -291,7 +291,7 @@ class SessionJobs:
             self.jobs.drop(job["metadata"]["uid"])
 
     async def list_left(self, older_than: timedelta) -> Sequence[str]:
-        """The keys of all sessions that have had something here for so long."""
+        """List the keys of sessions that have had objects here for at least this long."""
         now, keys = datetime.now(UTC), []
         for kind in ("jobs", "secrets", "pods"):
             for each in (await self.api.list(self.api.path_of(kind), labelSelector=select(self.place.owner)))["items"]:
@@ -302,5 +302,5 @@ class SessionJobs:
 
 
 def _name_sent(uid: str) -> str:
-    """The name of the note that a pod has its files."""
+    """Return the name of the note that a pod has its files."""
     return f"sent.{uid}"

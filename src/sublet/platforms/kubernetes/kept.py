@@ -1,4 +1,4 @@
-"""Data that sessions bring, kept in a claim of the namespace by its content: it is sent once."""
+"""Data that sessions bring, kept by its content in a claim of the namespace, so that it is sent once."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-LARGE = 1 << 20  # bytes from which on a file is kept
-MOST = 500  # files of one session: they are words of a call
-KEPT = "/kept"  # where the containers of a pod see it
+LARGE = 1 << 20  # bytes: the least size of a file that is kept
+MOST = 500  # files of one session, which are arguments of one command
+KEPT = "/kept"  # the mount point in the containers of a pod
 BLOCK = 1 << 20
 
 
@@ -25,12 +25,12 @@ class KeptInput:
 
 
 def find_folder(owner: str, person: str) -> str:
-    """Where in the claim a person's files are: nobody else's session sees them."""
+    """Return the folder of a person's files in the claim, which nobody else's sessions see."""
     return f"sublet/{owner}/{hashlib.sha256(person.encode()).hexdigest()[:24]}"
 
 
 def list_large(root: Path, writable: Sequence[str]) -> list[KeptInput]:
-    """The large files among the data, by their content, without those that a session may change."""
+    """Return the large files among the data with their digests, without those that the session may change."""
     kept: list[tuple[str, Path, int]] = []
     for folder, _, names in os.walk(root / "data"):
         for name in sorted(names):

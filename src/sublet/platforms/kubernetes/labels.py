@@ -1,4 +1,4 @@
-"""Which nodes a session may run on, by their labels: features and a type of GPU, as a request asks for them."""
+"""Which nodes a session may run on, by their labels: features and a GPU type that a request asks for."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ class WantedLabel:
     value: str | None = None  # None: any
 
     def is_on(self, labels: Mapping[str, str]) -> bool:
-        """Whether it is among these."""
+        """Whether the label is among these."""
         return self.name in labels and self.value in (None, labels[self.name])
 
     def __str__(self) -> str:
-        """As a person writes it."""
+        """Write the label as a person would."""
         return self.name if self.value is None else f"{self.name}={self.value}"
 
 
 def read_labels(text: str) -> tuple[WantedLabel, ...]:
-    """The labels of a constraint; ValueError, in words, for what no label can be."""
+    """Read the labels of a constraint; raise ValueError with a message if one isn't valid."""
     wanted = []
     for part in filter(None, BETWEEN.split(text)):
         name, equals, value = part.partition("=")
@@ -45,18 +45,18 @@ def read_labels(text: str) -> tuple[WantedLabel, ...]:
 
 
 def list_wanted(asked: SchedulerOptions, gpu_label: str) -> tuple[WantedLabel, ...]:
-    """All labels that a request wants of its nodes."""
+    """Return all labels that a request wants of its nodes."""
     type_of_gpu = (WantedLabel(gpu_label, asked.gpu_type),) if asked.gpu_type else ()
     return (*read_labels(asked.constraint), *type_of_gpu)
 
 
 def list_values(labels: Iterable[Mapping[str, str]], name: str) -> list[str]:
-    """The values that nodes have of a label."""
+    """Return the values of a label that nodes have."""
     return sorted({each[name] for each in labels if name in each})
 
 
 def list_own_labels(labels: Iterable[Mapping[str, str]]) -> list[str]:
-    """The labels that a cluster's people gave its nodes, with their values: those of Kubernetes' own are left out."""
+    """Return the labels that a cluster's administrators gave its nodes, with values, without Kubernetes' own."""
     own = {
         f"{name}={value}" if value else name
         for each in labels
@@ -72,15 +72,15 @@ def _is_of_kubernetes(name: str) -> bool:
 
 
 def make_affinity(nodes: Sequence[str], wanted: Sequence[WantedLabel]) -> Object:
-    """The part of a pod's description that keeps it to these nodes, if any are named, with these labels."""
+    """Return the part of a pod's spec that restricts it to these nodes, if any are named, and labels."""
     labels: dict[str, Any] = {"matchExpressions": [_match(label) for label in wanted]} if wanted else {}
     names = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [name]}]} for name in nodes]
-    terms = [{**name, **labels} for name in names or [{}]]  # one of which must hold: a field has one value
+    terms = [{**name, **labels} for name in names or [{}]]  # one of the terms must hold: a field has one value
     return {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}}
 
 
 def keep_apart(labels: Mapping[str, str]) -> Object:
-    """The part of a pod's description that keeps those with these labels on different nodes."""
+    """Return the part of a pod's spec that keeps pods with these labels on different nodes."""
     term = {"labelSelector": {"matchLabels": dict(labels)}, "topologyKey": "kubernetes.io/hostname"}
     return {"podAntiAffinity": {REQUIRED: [term]}}
 

@@ -8,7 +8,7 @@ from sublet.booking.model.choices import read_licenses
 
 
 def size_licenses(text: str, resources: Mapping[str, str]) -> dict[str, str]:
-    """What a pod asks for: resource → how many. Raises ValueError for a licence that the cluster doesn't count."""
+    """Return what a pod asks for: resource → count; raise ValueError for a licence that the cluster doesn't count."""
     wanted = read_licenses(text)
     for name in wanted.keys() - resources.keys():
         there = ", ".join(sorted(resources))

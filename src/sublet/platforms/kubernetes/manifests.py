@@ -1,7 +1,7 @@
-"""A session as Kubernetes' objects: a Secret with all that it is made of, and a Job of one pod that starts once.
+"""A session as Kubernetes' objects: a Secret with all its files, and a Job whose pods start once.
 
 The pod has three containers. `stage` lays the session out and ends; `main` is the program in its own image; `keeper`
-keeps its time, stops it, and keeps its files until they were fetched. No secret stands in a pod's description.
+watches its time, stops it, and keeps its files until they have been fetched. No secret is in a pod's spec.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ from sublet.platforms.kubernetes.names import (
 from sublet.platforms.kubernetes.names import SESSION as SESSION_LABEL
 from sublet.platforms.told import tell_amounts
 
-SESSION = "/sublet/session"  # its directory in the pod
+SESSION = "/sublet/session"  # the session's directory in the pod
 SCRATCH = "/".join((SESSION, "tmp"))
-PORT = 8888  # on the pod's own loopback, where what someone connects to listens
+PORT = 8888  # on the pod's own loopback, where an interactive program listens
 START = ["/sublet/bin/busybox", "sh", "/sublet/own/start.sh"]
 INDEXED = "Indexed"  # the mode of a Job whose pods have numbers
-FIRST = "address"  # of the first of several pods, in a Secret of its own
+FIRST = "address"  # of the first of several pods, in its own Secret
 VARIABLE = "variable."  # before the name of a variable in the Secret
 LISTENS = ["/sublet/bin/busybox", "grep", "-q", f":{PORT:04X} 00000000:0000 0A", "/proc/net/tcp"]
-LITTLE = {"cpu": "0", "memory": "16Mi"}  # what the helpers ask for, beside the program
+LITTLE = {"cpu": "0", "memory": "16Mi"}  # requests of the helper containers
 MOST = {"cpu": "200m", "memory": "128Mi"}
-FORGOTTEN = 7 * 24 * 3600  # seconds after which a cluster may remove a Job that has ended, if nobody did
+FORGOTTEN = 7 * 24 * 3600  # seconds after which a cluster may remove an ended Job that nobody removed
 
 
 @dataclass(frozen=True)
 class PodPlace:
-    """How pods are made in a namespace, as a platform's settings say."""
+    """How pods are made in a namespace, by a platform's settings."""
 
     owner: str
     image: str
@@ -66,7 +66,7 @@ class PodPlace:
     gpu: str = "nvidia.com/gpu"
     gpu_label: str = "nvidia.com/gpu.product"
     licenses: Mapping[str, str] = field(default_factory=dict)
-    claim: str = ""  # in which data is kept that sessions bring
+    claim: str = ""  # where data that sessions bring is kept
     unused: timedelta = timedelta(days=30)
     selector: Mapping[str, str] = field(default_factory=dict)
     grace: timedelta = timedelta(seconds=5)
@@ -76,17 +76,20 @@ class PodPlace:
 
 @cache
 def read_script(name: str) -> str:
-    """A script of ours, for a pod."""
+    """Read one of this package's scripts, for a pod."""
     return files("sublet.platforms.kubernetes").joinpath("shell", f"{name}.sh").read_text()
 
 
 def seconds_of(time: timedelta) -> int:
-    """In whole seconds, at least one."""
+    """Return a time in whole seconds, at least one."""
     return max(1, round(time.total_seconds()))
 
 
 def write_program(job: Job, key: str, time: timedelta, patience: timedelta = timedelta(0)) -> str:
-    """What `start.sh` reads: assignments and functions of the shell. Raises ValueError for what no shell can hold."""
+    """Write the shell assignments and functions that `start.sh` reads.
+
+    Raise ValueError for values that no shell can hold.
+    """
     first, seconds = job.program.argv[0] if job.program.argv else "", seconds_of(time)
     values: dict[str, object] = {
         "session": key,
@@ -113,12 +116,12 @@ def write_program(job: Job, key: str, time: timedelta, patience: timedelta = tim
 
 
 def count_pods(job: Job) -> int:
-    """In how many pods it runs: one on each node, where its program is for each."""
+    """Return how many pods a job runs in: one per node, if its program is for each node."""
     return job.amounts.nodes if job.program.each_node else 1
 
 
 def list_variables(job: Job) -> dict[str, str]:
-    """What a program is told in its environment, beside what only its pod knows."""
+    """Return a program's environment variables, besides those that only its pod knows."""
     port = {"SUBLET_HOST": "127.0.0.1", "SUBLET_PORT": str(PORT)} if job.program.connects else {}
     return {
         **tell_amounts(job.amounts, each_node=job.program.each_node),
@@ -130,13 +133,16 @@ def list_variables(job: Job) -> dict[str, str]:
 
 
 def _list_entrypoint_variables(job: Job, key: str) -> dict[str, str]:
-    """The same for an image's own entrypoint, beside which there is nobody to tell it the rest."""
+    """Return the variables for an image's own entrypoint, which no script of ours starts."""
     own = {"SUBLET_SESSION": key, "SUBLET_DATA": f"{SESSION}/data", "SUBLET_WARNING": f"{SESSION}/warning"}
     return {**own, "TMPDIR": SCRATCH, **list_variables(job)}
 
 
 def make_secret(job: Job, key: str, place: PodPlace, program: str, packed: bytes | None) -> Object:
-    """All that a session is made of; `packed` are its files, unless they are too large and are sent later."""
+    """Make the Secret with all parts of a session.
+
+    `packed` are its files, unless they are too large and are sent later.
+    """
     given = {"start.sh": read_script("start").encode(), "program": program.encode("utf-8", "surrogateescape")}
     if packed is not None:
         given["files"] = packed
@@ -153,7 +159,7 @@ def make_secret(job: Job, key: str, place: PodPlace, program: str, packed: bytes
 
 
 def make_job(job: Job, key: str, place: PodPlace, time: timedelta) -> Object:
-    """The Job: one try, one pod for each node, and nothing that starts it again."""
+    """Make the Job: one try, one pod per node, and nothing that restarts it."""
     labels, pods = labels_of(key, place.owner), count_pods(job)
     notes = {KEY: key, TIME: str(seconds_of(time)), PERSON: job.person[:200], TITLE: job.name[:200]}
     return {
@@ -166,7 +172,7 @@ def make_job(job: Job, key: str, place: PodPlace, time: timedelta) -> Object:
             "parallelism": pods,
             **({"completionMode": INDEXED} if pods > 1 else {}),
             "ttlSecondsAfterFinished": FORGOTTEN,
-            # Newer servers don't replace a pod that was lost; untried, and 1.20 leaves it out.
+            # Newer servers then don't replace a lost pod; this is untested, and 1.20 ignores it.
             "podReplacementPolicy": "Failed",
             "template": {"metadata": {"labels": labels, "annotations": notes}, "spec": _make_pod(job, key, place)},
         },
@@ -220,7 +226,7 @@ def _helper(name: str, place: PodPlace, words: list[str], mounts: list[Object]) 
 
 
 def _mount_kept(job: Job, place: PodPlace) -> list[Object]:
-    """What the person's sessions share in the claim, if there is one."""
+    """Return the mount of the person's folder in the claim, if there is a claim."""
     if not place.claim:
         return []
     return [{"name": "kept", "mountPath": KEPT, "subPath": find_folder(place.owner, job.person)}]
@@ -242,7 +248,7 @@ def _make_main(job: Job, key: str, place: PodPlace, mounts: Sequence[Object]) ->
 
 
 def _keep_entrypoint(job: Job, key: str) -> Object:
-    """The image's own entrypoint with these arguments; what it is told comes out of the Secret."""
+    """Return the parts of a container that uses the image's own entrypoint; its variables come from the Secret."""
     variables = _list_entrypoint_variables(job, key)
     source = name_of(key)
     return {
@@ -257,7 +263,7 @@ def _keep_entrypoint(job: Job, key: str) -> Object:
 
 
 def _list_node_variables(key: str) -> list[Object]:
-    """What an entrypoint in one of several pods is told: which it is, and where the first is, known when all are."""
+    """Return the variables of an entrypoint in one of several pods: its number, and the first pod's address."""
     return [
         {"name": "SUBLET_NODE_NUMBER", "valueFrom": {"fieldRef": {"fieldPath": f"metadata.annotations['{INDEX}']"}}},
         {
@@ -268,7 +274,7 @@ def _list_node_variables(key: str) -> list[Object]:
 
 
 def make_first_secret(key: str, owner: str, job_uid: str, address: str) -> Object:
-    """Where the first of several pods is; it goes with their Job."""
+    """Make the Secret with the address of the first of several pods; it is deleted with their Job."""
     reference = {"apiVersion": "batch/v1", "kind": "Job", "name": name_of(key), "uid": job_uid}
     return {
         "apiVersion": "v1",
@@ -285,7 +291,7 @@ def make_first_secret(key: str, owner: str, job_uid: str, address: str) -> Objec
 
 
 def _mount_absolute(job: Job) -> list[Object]:
-    """What the program wants to see elsewhere than below its working directory."""
+    """Return the mounts outside the working directory."""
     return [
         {
             "name": "session",
@@ -312,7 +318,7 @@ def _make_volume(shape: Shape) -> Object:
 
 
 def _be_user(user: int) -> Object:
-    """What namespaces with restricted pods insist on."""
+    """Return the security context that restricted namespaces require."""
     return {
         "runAsUser": user,
         "runAsGroup": user,
@@ -323,7 +329,7 @@ def _be_user(user: int) -> Object:
 
 
 def _confine(place: PodPlace) -> Object:
-    """No program gets more than it had; as a plain user none has anything at all."""
+    """Return a security context without privilege escalation, and for a plain user without capabilities."""
     if place.user is None:
         return {"allowPrivilegeEscalation": False}
     return {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}

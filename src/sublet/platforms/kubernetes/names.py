@@ -1,4 +1,4 @@
-"""What everything of a session is called in a cluster, and by which labels it is known."""
+"""The names and labels of a session's objects in a cluster."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from hashlib import sha256
 
 PREFIX = "sublet-"
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
-LONGEST = 56  # characters of a Job's name: its pods' have six more, and a label holds 63
+LONGEST = 56  # characters of a Job's name: its pods' names have six more, and a label holds 63
 SESSION, OWNER = "sublet.science/session", "sublet.science/owner"
 MANAGED = "app.kubernetes.io/managed-by"
 KEY, TIME, PERSON, TITLE = (f"sublet.science/{word}" for word in ("key", "seconds", "person", "name"))
-INDEX = "batch.kubernetes.io/job-completion-index"  # the annotation of a pod that says which of a Job's it is
+INDEX = "batch.kubernetes.io/job-completion-index"  # the annotation with a pod's number in its Job
 MAIN, KEEPER, STAGE = "main", "keeper", "stage"  # the containers of a pod
 
 
 def name_of(key: str) -> str:
-    """The name of a session's Job and Secret: its key, where that can be a name."""
+    """Return the name of a session's Job and Secret: its key, if that is a valid name, else a digest of it."""
     name = f"{PREFIX}{key}"
     if len(name) <= LONGEST and NAME.fullmatch(name):
         return name
@@ -24,20 +24,20 @@ def name_of(key: str) -> str:
 
 
 def first_name_of(key: str) -> str:
-    """The name of the Secret that says where the first of several pods is, for an image's own entrypoint."""
+    """Return the name of the Secret with the address of the first of several pods, for an image's own entrypoint."""
     return f"{name_of(key)}-first"
 
 
 def labels_of(key: str, owner: str) -> dict[str, str]:
-    """What finds a session's objects, and those of its service."""
+    """Return the labels that identify a session's objects, and those of its service."""
     return {MANAGED: "sublet", OWNER: owner, SESSION: label_of(key)}
 
 
 def label_of(key: str) -> str:
-    """A key as the value of a label; one that is too long is known by its digest."""
+    """Return a key as the value of a label; a key that is too long is replaced by its digest."""
     return key if len(key) <= 63 else sha256(key.encode()).hexdigest()[:40]
 
 
 def select(owner: str) -> str:
-    """The selector of all that a service has in a cluster."""
+    """Return the selector of all objects of a service in a cluster."""
     return f"{MANAGED}=sublet,{OWNER}={owner}"

@@ -1,4 +1,4 @@
-"""What a person may want to know of a cluster, in words."""
+"""Notes for people about a cluster."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sublet.platforms.kubernetes.survey import ClusterView
 
 
 def describe_view(view: ClusterView, gpu_label: str, licenses: Mapping[str, str]) -> tuple[str, ...]:
-    """What a person may want to know of what was seen."""
+    """Return notes for people about a survey of the cluster."""
     notes = [f"Kubernetes {view.version}, namespace {view.namespace}"]
     if not view.sees_nodes:
         notes.append("its nodes may not be seen: what is offered follows the namespace's quota")
@@ -22,7 +22,7 @@ def describe_view(view: ClusterView, gpu_label: str, licenses: Mapping[str, str]
 
 
 def list_choices(view: ClusterView, gpu_label: str, licenses: Mapping[str, str]) -> Choices:
-    """The types of GPU, labels and licences that nodes have."""
+    """Return the GPU types, labels and licences that nodes have."""
     labels = view.labels.values()
     counted = {
         name: sum(counts.get(resource, 0) for counts in view.counts.values()) for name, resource in licenses.items()

@@ -1,4 +1,4 @@
-"""When a namespace has room for a request: by its quota, by the nodes that can be seen, and by what waits already."""
+"""When a namespace has room for a request: by its quota, the visible nodes, and the pods that already wait."""
 
 from __future__ import annotations
 
@@ -16,25 +16,28 @@ from sublet.platforms.kubernetes.choosing import ANY_NODE, NodeChoice
 from sublet.platforms.kubernetes.survey import ClusterView, has_indexed_jobs, limit_nodes
 
 HORIZON = timedelta(days=400)
-UNKNOWN_END = timedelta(hours=1)  # how long a pod is taken to stay that doesn't say
+UNKNOWN_END = timedelta(hours=1)  # the assumed remaining time of a pod without a known end
 QUOTA = "quota"
-TRIES = 20  # times that a start is moved on until nodes and quota agree
-WAITING = 200  # pods of those that wait that are counted, at most
+TRIES = 20  # how often a start is moved until nodes and quota agree
+WAITING = 200  # the most waiting pods that are taken into account
 FREE, LATER = "there is room now", "when there is room in the namespace"
 
 
 @dataclass(frozen=True, slots=True)
 class KubernetesOffers:
-    """Whose offers they are, and what its settings add."""
+    """The platform that makes the offers, and what its settings add."""
 
     platform: str
     stated: Shape | None = None
     longest: timedelta | None = None
     choice: NodeChoice = ANY_NODE
-    version: str = ""  # of the server, as far as it is known
+    version: str = ""  # of the server, if known
 
     def answer(self, view: ClusterView, request: Request, way: str, now: datetime) -> Answer:
-        """An offer at the earliest time that there is room, and one in each other window; or why there is none."""
+        """Return an offer at the earliest time that there is room, and one in each other window.
+
+        Or why there is none.
+        """
         nodes = divide(limit_nodes(view, self.stated), request.compute.nodes.min, is_whole=view.sees_nodes)
         reasons = self._find_reasons(view, request, nodes)
         if not reasons:
@@ -67,12 +70,13 @@ class KubernetesOffers:
         return check_limits(request, calendar, platform=self.platform, pools={}, metrics=(), longest=self.longest)
 
     def unfit(self, request: Request) -> Iterator[Reason]:
-        """What no calendar has to be opened for."""
+        """Yield the reasons for which the request could never run here, whatever the calendar says."""
         yield from self.choice.unfit(request)
         yield from self._find_lack_of_nodes(request)
 
     def _find_lack_of_nodes(self, request: Request) -> Iterator[Reason]:
-        """Several nodes are several pods, if the server numbers them and each starts the program itself."""
+        """Yield why several nodes aren't possible: the server must number a Job's pods, and each must start the program
+        itself."""
         count = request.compute.nodes.min
         if count == 1:
             return
@@ -86,7 +90,7 @@ class KubernetesOffers:
             yield Reason(NOT_SUPPORTED, "executable.each_node", why, "", "true", "each_node: true, or nodes: 1")
 
     def _find_short_quota(self, view: ClusterView, request: Request) -> Iterator[Reason]:
-        """Where each node would do, and all of them together are more than the namespace may have."""
+        """Yield the limits of the quota that all nodes together exceed, although each single node fits."""
         count, least = request.compute.nodes.min, request.compute.least
         for name in ("cores", "memory", "gpus", "disk") if view.quota and count > 1 else ():
             wanted, most = count * getattr(least, name), getattr(view.quota.most, name) if view.quota else 0
@@ -126,7 +130,7 @@ class KubernetesOffers:
 
 
 def divide(nodes: Sequence[Node], count: int, *, is_whole: bool) -> Sequence[Node]:
-    """The nodes; where none can be seen, and what stands for them is the quota, that in so many equal parts."""
+    """Return the nodes; if none is visible and the quota stands for them, divide it into this many equal parts."""
     if is_whole or count == 1:
         return nodes
     return [
@@ -137,12 +141,12 @@ def divide(nodes: Sequence[Node], count: int, *, is_whole: bool) -> Sequence[Nod
 
 
 def multiply(shape: Shape, count: int) -> Shape:
-    """What so many nodes have together."""
+    """Return what this many nodes have together."""
     return Shape(shape.cores * count, shape.memory * count, shape.gpus * count, shape.disk * count)
 
 
 def describe_nothing(view: ClusterView, platform: str) -> str:
-    """Why there is nothing to offer."""
+    """Describe why there is nothing to offer."""
     if view.sees_nodes:
         return f"{platform} has no node that takes pods now."
     return (
@@ -152,7 +156,7 @@ def describe_nothing(view: ClusterView, platform: str) -> str:
 
 
 def _fill(view: ClusterView, nodes: Sequence[Node], now: datetime) -> list[Calendar]:
-    """A calendar of the nodes, and one of the quota, with what is taken of each."""
+    """Return a calendar of the nodes, and one of the quota, with what is taken of each."""
     calendar = Calendar(nodes)
     if view.sees_nodes:
         for number, take in enumerate(list_takes(view, nodes, now)):
@@ -168,7 +172,7 @@ def _fill(view: ClusterView, nodes: Sequence[Node], now: datetime) -> list[Calen
 
 
 def list_takes(view: ClusterView, nodes: Sequence[Node], now: datetime, *, of_others: bool = False) -> Iterator[Take]:
-    """What pods take of the nodes that can be seen; `of_others`: of those alone that are not ours."""
+    """Yield what pods take of the visible nodes; with `of_others`, only those that aren't ours."""
     known = {node.name: node for node in nodes}
     for use in view.uses:
         if use.node in known and not (of_others and use.is_ours):
@@ -176,14 +180,14 @@ def list_takes(view: ClusterView, nodes: Sequence[Node], now: datetime, *, of_ot
 
 
 def _put_waiting(calendar: Calendar, view: ClusterView, now: datetime) -> None:
-    """Pods that wait come first."""
+    """Enter waiting pods into the calendar first."""
     for number, use in enumerate([use for use in view.uses if not use.node][:WAITING]):
         if slot := calendar.earliest(use.shape, 1, UNKNOWN_END, [Window(now, now + HORIZON)]):
             calendar.put(f"waiting {number}", [take_of(slot.nodes[0], slot.start, slot.start + UNKNOWN_END, use.shape)])
 
 
 def _list_quota_takes(view: ClusterView, now: datetime) -> Iterator[Take]:
-    """What is used of the quota: by sessions until they end, and all else for as long as nobody says."""
+    """Yield what is used of the quota: by sessions until they end, and the rest for an assumed time."""
     quota = view.quota
     if quota is None:
         return
@@ -196,7 +200,7 @@ def _list_quota_takes(view: ClusterView, now: datetime) -> Iterator[Take]:
 
 
 def _find_start(calendars: Sequence[Calendar], request: Request, windows: Sequence[Window]) -> Slot | None:
-    """The first start at which nodes and quota, of which all nodes together take a part, both have room."""
+    """Return the first start at which the nodes have room, and the quota has room for all nodes together."""
     shape, count, time = request.compute.least, request.compute.nodes.min, request.duration
     wanted = [(shape, count), (multiply(shape, count), 1)]
     for _ in range(TRIES):
@@ -221,7 +225,7 @@ def _find_start(calendars: Sequence[Calendar], request: Request, windows: Sequen
 
 
 def _in_other_windows(calendars: Sequence[Calendar], request: Request, first: Slot, now: datetime) -> Iterator[Slot]:
-    """A start in each of the windows that were named, where the first is in another."""
+    """Yield a start in each named window that contains none of the other starts."""
     starts = [first.start]
     for window in list_named_windows(request, now, HORIZON):
         if any(admits(window, start) for start in starts):

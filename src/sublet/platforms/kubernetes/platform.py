@@ -1,11 +1,11 @@
-"""Kubernetes, by its API: for a person with a kubeconfig or a token for one namespace, or a gateway's service account.
+"""Kubernetes, through its API: for a person with a kubeconfig or a token, or a gateway's service account.
 
-A session is a Job of one pod, or of one on each of several nodes, named by the session's key.
-Below the platform's own directory here lie
+A session is a Job of one pod, or of one pod on each of several nodes, named by the session's key.
+The platform's own directory here contains
 
-    sessions/KEY/   one session (told in session.py): what is sent to its pod, and what came back
+    sessions/KEY/   one session (described in session.py): what is sent to its pod, and what came back
     s/              a Unix socket for each session that someone can connect to
-    owner           the name by which what is ours is known in the cluster
+    owner           the ID that marks this service's objects in the cluster
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ from sublet.platforms.port import Duration, Memory, Platform, Results, Survey
 from sublet.platforms.sessiondir import remove_tree
 
 GIB = 1 << 30
-AT_ONCE = 8  # sessions that are looked at, and whose results are fetched, side by side
-FRESH = 20.0  # seconds that a look at the cluster is good for
+AT_ONCE = 8  # sessions that are looked at, and whose results are fetched, at a time
+FRESH = 20.0  # seconds that a survey of the cluster is good for
 TOO_LONG = "no socket to it can be made: SUBLET_HOME is too long, and no shorter link to it can be made in /tmp"
 OWN_TOOLS = {"sh": "/bin/sh", "kubernetes": "kubernetes"}
 
@@ -130,7 +130,7 @@ class Kubernetes(Platform):
     _viewed: float = PrivateAttr(default=float("-inf"))
 
     async def open(self, home: Path) -> None:
-        """Make the directories; the API server is called when it is needed."""
+        """Create the directories; the API server is called when it is needed."""
         await asyncio.to_thread(self._open, home)
 
     def _open(self, home: Path) -> None:
@@ -149,7 +149,7 @@ class Kubernetes(Platform):
             remove_tree(left)
 
     async def close(self) -> None:
-        """Let go; what runs goes on."""
+        """Close the connection; running sessions continue."""
         if self._link:
             await self._link.close()
 
@@ -180,7 +180,7 @@ class Kubernetes(Platform):
             patience=self.patience,
         )
 
-    # What there is
+    # Survey
 
     @property
     def _offers(self) -> KubernetesOffers:
@@ -200,11 +200,11 @@ class Kubernetes(Platform):
         return self._view
 
     def expire_survey(self) -> None:
-        """Ask anew."""
+        """Ask the cluster again at the next survey."""
         self._viewed = float("-inf")
 
     async def survey(self) -> Survey:
-        """The nodes that can be seen, within the quota; else the quota."""
+        """Return the visible nodes, within the quota; if none is visible, the quota as a node."""
         view = await self._look()
         nodes = tuple(limit_nodes(view, self._stated))
         if self.terms == "booked":
@@ -222,15 +222,15 @@ class Kubernetes(Platform):
         )
 
     def unfit(self, request: Request) -> Sequence[Reason]:
-        """Several nodes for one session, and what of nodes can't be read or counted here."""
+        """Return why the request could never run here: by its number of nodes, labels or licences."""
         return [*self._offers.unfit(request)]
 
     def can_take(self, option: str) -> bool:
-        """Labels of nodes, of which one is the type of GPU, and licences that are counted there."""
+        """Whether the option is supported: labels of nodes, the GPU type, and licences."""
         return option in TAKEN
 
     async def offers(self, request: Request, ways: Sequence[str], now: datetime) -> Answer:
-        """When there is room for it, by the quota and what runs and waits there; or why not."""
+        """Return when there is room for the request, by the quota and the running and waiting pods, or why not."""
         offers, view = self._offers, await self._look(1.0)
         return offers.choice.state_gpus(view, request, offers.answer(view, request, ways[0], now))
 
@@ -240,17 +240,17 @@ class Kubernetes(Platform):
         return PodSession(self.name, self._home, key)
 
     async def place(self, key: str) -> Path | None:
-        """The session's directory here: what is brought to it is sent to its pod."""
+        """Return the session's local directory; data staged in it is sent to its pod."""
         session = self._session(key)
         session.make()
         return session.root
 
     async def session_directory(self, key: str) -> str:
-        """Where every session's directory is in its own pod."""
+        """Return the session's directory in its own pod, which is the same for all."""
         return SESSION
 
     async def find(self, key: str) -> str | None:
-        """The session's Job, by our note of it, else by its name."""
+        """Return the key if the session has a Job, by our note of it or by its name."""
         session = self._session(key)
         if session.ended or session.read_note("submitted"):
             return key
@@ -260,7 +260,7 @@ class Kubernetes(Platform):
         return key if job else None
 
     async def submit(self, job: Job, key: str) -> str:
-        """Make its Job, once: its name is its key."""
+        """Create the session's Job, once: its name derives from the key."""
         session = self._session(key)
         if await self.find(key):
             return key
@@ -273,11 +273,11 @@ class Kubernetes(Platform):
         return key
 
     def find_own_id(self, key: str) -> str:
-        """The name of its Job, by which `kubectl` knows it."""
+        """Return the name of the session's Job, as `kubectl` shows it."""
         return name_of(key) if self._session(key).read_note("submitted") else ""
 
     async def ask(self, ids: Sequence[str]) -> Mapping[str, JobState]:
-        """The states of many sessions at once, as watches tell them."""
+        """Return the states of many sessions at once, by the watches."""
         sessions = {id: self._session(id) for id in ids}
         states = {id: session.state() for id, session in sessions.items() if session.ended}
         there = {id: session for id, session in sessions.items() if id not in states and session.root.is_dir()}
@@ -294,7 +294,7 @@ class Kubernetes(Platform):
             return await self._with_connector(session, await jobs.look(session), jobs)
 
     async def _with_connector(self, session: PodSession, state: JobState, jobs: SessionJobs) -> JobState:
-        """The same; one that someone can connect to, once it listens, by a socket here."""
+        """Add the connector to the state of a session that listens, through a local socket."""
         connects = (session.read("job.json") or {}).get("connects")
         forwards = self._link.forwards if self._link else None
         if state.state is not State.RUNNING or not connects or forwards is None:
@@ -309,18 +309,18 @@ class Kubernetes(Platform):
         return replace(state, connector=Connector(connects, "AVAILABLE", "HTTP", f"unix:{path}"))
 
     async def news(self) -> Sequence[str] | None:
-        """The sessions of which the watches have told something since the last call; None at first."""
+        """Return the sessions that the watches have reported on since the last call; None at first."""
         jobs = await self._connect()
         changed = {label for label in jobs.changed if label}
         jobs.changed.difference_update(changed)
         keys = sorted(key for key in os.listdir(self._home / "sessions") if label_of(key) in changed)
-        for key in keys:  # what ended and was cut off before it could be removed
+        for key in keys:  # ended sessions whose removal was interrupted
             if self._session(key).ended and jobs.jobs.find(label_of(key)):
                 await jobs.remove(key)
         return keys if self._link and self._link.has_told_before() else None
 
     async def cancel(self, ids: Sequence[str], by: str) -> None:
-        """Stop them: the keeper of each pod stops all its processes; what waits is removed."""
+        """Stop these sessions: the keeper of each pod stops all its processes; waiting ones are removed."""
         for id in ids:
             session = self._session(id)
             if session.ended:
@@ -333,17 +333,17 @@ class Kubernetes(Platform):
                 await jobs.remove(id)
 
     async def extend(self, id: str, until: datetime) -> None:
-        """Move the end of its time; its keeper is told when it can be."""
+        """Move the end of a session's time; its keeper is told as soon as possible."""
         session, wanted = self._session(id), str(round(until.timestamp()))
         if not session.root.is_dir() or session.ended or session.read_note("until") == wanted:
             return
         session.note("until", wanted)
         await (await self._connect()).look(session)
 
-    # What they leave
+    # Output and results
 
     async def output(self, key: str, stream: Literal["stdout", "stderr"], offset: int, limit: int) -> bytes:
-        """Part of what it printed: it comes here as it is printed, while someone wants to see it."""
+        """Return part of a session's output, which is streamed here while someone reads it."""
         session = self._session(key)
         await self._follow(session)
         return session.output(stream, offset, limit)
@@ -360,22 +360,22 @@ class Kubernetes(Platform):
                 jobs.files.follow(session, pod["metadata"]["name"])
 
     async def output_size(self, key: str, stream: Literal["stdout", "stderr"]) -> int:
-        """How much of what it printed is here."""
+        """Return how much of a session's output has arrived here."""
         session = self._session(key)
         await self._follow(session)
         return session.output_size(stream)
 
     async def results(self, key: str) -> Results:
-        """The files that it left: there are none before its end."""
+        """List a session's results; there are none before its end."""
         session = self._session(key)
         return await asyncio.to_thread(session.results) if session.ended else Results()
 
     def read(self, key: str, path: str, offset: int = 0) -> AsyncIterator[bytes]:
-        """One of those files, in pieces, from a byte on."""
+        """Read a result file in pieces, from an offset."""
         return self._session(key).pieces(path, offset)
 
     async def clean(self, key: str) -> None:
-        """Remove all of it, here and there; what still runs must be cancelled first."""
+        """Remove everything of a session, here and there; raise PlatformRefused if it still runs."""
         session = self._session(key)
         state = (await self.ask([key]))[key]
         if state.state in (State.RUNNING, State.QUEUED):
@@ -386,5 +386,5 @@ class Kubernetes(Platform):
         await asyncio.to_thread(session.remove, self._home / "trash")
 
     async def list_left(self, age: timedelta = timedelta(0)) -> Sequence[str]:
-        """The sessions that have something in the cluster that is ours."""
+        """List this service's sessions that have objects in the cluster."""
         return await (await self._connect()).list_left(age)

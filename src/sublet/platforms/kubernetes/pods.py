@@ -1,4 +1,4 @@
-"""What is done in a session's pod while it is there: files in, orders, what it prints, and what it left."""
+"""Operations in a session's pod while it exists: send files and orders, stream its output, and fetch its results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sublet.platforms.kubernetes.states import Left
 from sublet.platforms.kubernetes.streams import STDERR, STDOUT, PodStreams
 
 BLOCK = 1 << 17
-QUIET = 60.0  # seconds after which nobody is taken to follow any more
+QUIET = 60.0  # seconds without a reader after which following stops
 WORDS = 2000
 ORDER = 'printf "%s\\n" "$1" >/sublet/own/order.part && mv /sublet/own/order.part "/sublet/own/$2"'
 
@@ -29,13 +29,13 @@ class PodFiles:
     """The files of sessions, here and in their pods."""
 
     def __init__(self, api: ApiServer) -> None:
-        """Nothing is followed yet."""
+        """Start without following any output."""
         self._api, self._platform, self._streams = api, api.platform, PodStreams(api)
         self._following: dict[str, asyncio.Task[None]] = {}
-        self._asked: dict[str, float] = {}  # when someone last wanted to see what a session prints
+        self._asked: dict[str, float] = {}  # when someone last wanted to read a session's output
 
     async def run(self, pod: str, container: str, script: str, *words: str) -> bytes:
-        """What a script of ours prints in a container."""
+        """Run one of our scripts in a container, and return its output."""
         output, errors = bytearray(), bytearray()
         code = await self._streams.run(
             pod,
@@ -52,13 +52,13 @@ class PodFiles:
         return PlatformRefused(platform=self._platform, why=f"what was run in its pod failed: {words}")
 
     async def order(self, pod: str, name: str, text: str, container: str = KEEPER) -> None:
-        """Leave the keeper a word: `cancel`, `until` or `done`; or to what lays the session out: `node`."""
+        """Leave an order for the keeper: `cancel`, `until` or `done`; or for the stage container: `node`."""
         await self.run(pod, container, ORDER, text, name)
 
     async def send(self, session: PodSession, pod: str, keeps_days: int = 0) -> int:
-        """Bring its files to a pod that waits for them; those that a claim keeps (for so many days) only once.
+        """Send a session's files to a pod that waits for them, those that a claim keeps (for this many days) only once.
 
-        How many bytes were sent.
+        Return how many bytes were sent.
         """
         kept = await asyncio.to_thread(session.list_large) if keeps_days else []
         carried = await self._keep(session, pod, kept, keeps_days) if kept else 0
@@ -71,7 +71,7 @@ class PodFiles:
         return carried + size
 
     async def _keep(self, session: PodSession, pod: str, kept: Sequence[KeptInput], days: int) -> int:
-        """Have these files in the claim, and links to them in the session; how many bytes had to be sent."""
+        """Put these files into the claim, and links to them into the session; return how many bytes had to be sent."""
         pairs = [word for each in kept for word in (each.digest, each.path)]
         absent = set((await self.run(pod, STAGE, read_script("link_kept"), str(days), *pairs)).decode().split())
         carried = 0
@@ -84,7 +84,7 @@ class PodFiles:
         return carried
 
     async def _pour(self, pod: str, script: str, content: AsyncIterator[bytes], *words: str) -> None:
-        """Run a script of ours in a pod that is being laid out, which reads so much from its stdin."""
+        """Run one of our scripts in a pod's stage container, with this content as its stdin."""
         errors = bytearray()
         argv = ["sh", "-c", read_script(script), "sublet", *words]
         code = await self._streams.run(pod, STAGE, argv, lambda channel, piece: errors.extend(piece), content)
@@ -92,7 +92,7 @@ class PodFiles:
             raise self._refuse(code, bytes(errors))
 
     async def collect(self, session: PodSession, pod: str, node: int = 0) -> Left:
-        """Fetch all that it left, on one of its nodes, and put it in its place here."""
+        """Fetch the results from one of a session's nodes, and put them in place here."""
         await self.stop_following(session.key)
         archive, errors = session.root / f"left.{os.getpid()}.tar", bytearray()
         try:
@@ -113,7 +113,7 @@ class PodFiles:
             archive.unlink(missing_ok=True)
 
     async def _fetch_log(self, session: PodSession, pod: str, node: int) -> None:
-        """What an image's own entrypoint printed, of which its container's log is all there is."""
+        """Fetch the output of an image's own entrypoint, which is only in its container's log."""
         target = session.find_output(node)
         with (session.root / "stdout.log").open("wb") as file:
             async with self._api.read_log(pod, MAIN) as blocks:
@@ -121,10 +121,10 @@ class PodFiles:
                     file.write(block)
         (session.root / "stdout.log").rename(target)
 
-    # What it prints
+    # Output
 
     def follow(self, session: PodSession, pod: str) -> None:
-        """Have what it prints come here as it is printed, as long as someone wants to see it."""
+        """Stream a session's output here as long as someone reads it."""
         self._asked[session.key] = asyncio.get_running_loop().time()
         if session.key not in self._following:
             task = asyncio.create_task(self._follow(session, pod))
@@ -150,7 +150,7 @@ class PodFiles:
                 await reading
 
     async def _follow_log(self, pod: str, target: Path) -> int:
-        """Follow a container's log, which has no offsets: what is here already is left out."""
+        """Follow a container's log, which has no offsets; the part that is here already is skipped."""
         known, seen = _size(target), 0
         async with self._api.read_log(pod, MAIN, follow="true") as blocks:
             async for block in blocks:
@@ -160,7 +160,7 @@ class PodFiles:
         return 0
 
     async def stop_following(self, key: str) -> None:
-        """See no more of what it prints: its whole output is fetched now."""
+        """Stop streaming a session's output, because its whole output is fetched now."""
         task = self._following.pop(key, None)
         self._asked.pop(key, None)
         if task:
@@ -169,7 +169,7 @@ class PodFiles:
                 await task
 
     async def close(self) -> None:
-        """Follow nothing any more."""
+        """Stop streaming all output."""
         for key in list(self._following):
             await self.stop_following(key)
 

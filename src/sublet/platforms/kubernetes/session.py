@@ -1,9 +1,9 @@
 """One session's directory on this machine: what is sent to its pod, and what comes back from it.
 
-work/, data/, storage/    what was brought; after the end, what it left
+work/, data/, storage/    staged data; after the end, the results
 submitted                 the uid of its Job, once the cluster has it;  pod: that of the pod in which it began
-cancel                    who wants it stopped
-end.json                  how it ended, once what it left is here
+cancel                    who cancelled it
+end.json                  how it ended, once its results are here
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from sublet.platforms.local.shim.watch import words_of
 from sublet.platforms.packed_session import PackedSession
 from sublet.platforms.sessiondir import OWN as OWN_FOLDER
 
-SMALL = 700_000  # bytes that a Secret has room for, beside our own
-OWN = "own/"  # of an archive: what the pod wrote of its end
+SMALL = 700_000  # bytes that a Secret has room for, besides our own
+OWN = "own/"  # in an archive: what the pod recorded of its end
 WORK = "session/work"
-NODES = "nodes"  # of the results: what the nodes after the first left and printed
+NODES = "nodes"  # among the results: those of the nodes after the first
 PRINTED = {"session/stdout": "out", "session/stderr": "err"}
 
 
 class PodSession(PackedSession):
-    """A session's directory, and the notes on what the cluster has of it."""
+    """A session's local directory, and the notes on its objects in the cluster."""
 
     def lay_out(self, job: Job, output_limit: int) -> None:
-        """Write what the program needs, and what has to be known of it later on."""
+        """Write the program's files, and what must be known of the session later."""
         self.make()
         self.write_program(dict(job.program.files))
         volumes = self.volumes(job.mounts)
@@ -46,27 +46,30 @@ class PodSession(PackedSession):
         )
 
     def list_large(self) -> list[KeptInput]:
-        """The files that can be kept for other sessions, too."""
+        """Return the files that can be kept for other sessions too."""
         return list_large(self.root, (self.read("job.json") or {}).get("writable", ()))
 
     @property
     def nodes(self) -> int:
-        """In how many pods it runs."""
+        """In how many pods the session runs."""
         return int((self.read("job.json") or {}).get("nodes", 1))
 
     @property
     def prints_to_log(self) -> bool:
-        """Whether an image's own entrypoint runs, whose output is its container's log alone."""
+        """Whether an image's own entrypoint runs, whose output is only in its container's log."""
         return bool((self.read("job.json") or {}).get("prints_to_log"))
 
     def find_output(self, node: int) -> Path:
-        """Where what a node's program printed goes."""
+        """Return the file for the output of a node's program."""
         target = self.work / NODES / f"{node}.out" if node else self.root / "stdout"
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         return target
 
     def unpack(self, archive: Path, node: int = 0) -> Left:
-        """Put what came back in its place, or in that of another node than the first; what the pod wrote of its end."""
+        """Unpack the results of the first node, or of another one in its own folder.
+
+        Return what the pod recorded of its end.
+        """
         brought = self.read("brought.json") or {}
         if node:
             brought = {f"{NODES}/{node}/{path}": seen for path, seen in brought.items()}
@@ -85,7 +88,7 @@ class PodSession(PackedSession):
 
 
 def move_to_node(member: tarfile.TarInfo, node: int) -> bool:
-    """Give what another node than the first left its place among the results; False for what is none of them."""
+    """Move a member of another node's archive to its place among the results; return False if it isn't a result."""
     if member.name in PRINTED:
         member.name = f"{WORK}/{NODES}/{node}.{PRINTED[member.name]}"
         return member.size > 0
@@ -96,7 +99,7 @@ def move_to_node(member: tarfile.TarInfo, node: int) -> bool:
 
 
 def read_left(notes: dict[str, str]) -> Left:
-    """What a pod wrote of the end of its session."""
+    """Read what a pod recorded of the end of its session."""
     kind, _, why = notes.get("unstarted", "").partition("\n")
     code = notes.get("code", "").strip()
     return Left(

@@ -1,4 +1,4 @@
-"""How a session is doing, out of its Job and its pod, and how it ended, in Kubernetes' own words."""
+"""A session's state, from its Job and its pod, and how it ended, in Kubernetes' own words."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ OLDEST = "9999"
 BY_OTHERS = (EndKind.SIGNALLED, EndKind.UNKNOWN)  # how a program ends whose pod is being deleted
 FETCHING = "it has ended, and what it left is being fetched: {why}"
 UNCOLLECTED = "what it left could not be fetched: {why}"
-FORCED = 30.0  # seconds beyond the grace after which a stop that nobody heeded is forced
+FORCED = 30.0  # seconds beyond the grace period after which an ignored stop is forced
 DELETED = "its pod was deleted; it had been started, so it is not started again"
 
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What a session's pod wrote of its own end."""
+    """What a session's pod recorded of its own end."""
 
     code: int | None = None  # of the program; None: there is no record
     usage: Usage | None = None
     is_over_time: bool = False
-    killed: int = 0  # processes that the kernel stopped for lack of memory
-    unstarted: str = ""  # a kind's word that nothing was run
-    detail: str = ""  # a kind's word, or that of the system, on how it ended
+    killed: int = 0  # processes that the kernel killed for lack of memory
+    unstarted: str = ""  # written by a kind if nothing was run
+    detail: str = ""  # a kind's or the system's description of the end
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,48 +49,48 @@ class Sight:
 
     job: Object | None = None
     pods: Sequence[Object] = ()
-    warning: str = ""  # what the cluster says of its Job, while it has no pod
+    warning: str = ""  # the cluster's message about its Job, while it has no pod
 
 
 def choose_pod(sight: Sight, uid: str) -> Object | None:
-    """The session's pod: the one in which it began; before that the first."""
+    """Return the session's pod: the one in which it began, or before that the first."""
     if uid:
         return next((pod for pod in sight.pods if pod["metadata"]["uid"] == uid), None)
     return min(sight.pods, key=lambda pod: str(pod["metadata"].get("creationTimestamp", OLDEST)), default=None)
 
 
 def read_time(text: str | None) -> datetime | None:
-    """A point in time as Kubernetes writes it."""
+    """Read a time as Kubernetes writes it."""
     return datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone(UTC) if text else None
 
 
 def find_container(pod: Mapping[str, Any], name: str) -> Object:
-    """The status of one of a pod's containers; empty while there is none."""
+    """Return the status of one of a pod's containers; empty while there is none."""
     status = pod.get("status") or {}
     listed = [*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())]
     return next((container for container in listed if container["name"] == name), {})
 
 
 def has_begun(pod: Mapping[str, Any]) -> bool:
-    """Whether its program was started."""
+    """Whether a pod's program was started."""
     state = find_container(pod, MAIN).get("state") or {}
     return "running" in state or "terminated" in state
 
 
 def is_ready(pod: Mapping[str, Any]) -> bool:
-    """Whether what its program serves can be reached."""
+    """Whether a pod's program can be connected to."""
     return bool(find_container(pod, MAIN).get("ready"))
 
 
 def runs(pod: Mapping[str, Any], container: str) -> bool:
-    """Whether a container of it runs now, so that programs can be run in it."""
+    """Whether one of a pod's containers runs now, so that programs can be run in it."""
     return "running" in (find_container(pod, container).get("state") or {}) and not pod["metadata"].get(
         "deletionTimestamp"
     )
 
 
 def judge(pod: Object, now: datetime, patience: timedelta) -> JobState:
-    """What a pod's status says; an end by it alone, before what it left was looked at."""
+    """Return the state by a pod's status alone, before its results were looked at."""
     main = find_container(pod, MAIN).get("state") or {}
     if "terminated" in main or (pod.get("status") or {}).get("phase") in ("Failed", "Succeeded"):
         return describe_end(pod, Left(), "")
@@ -102,7 +102,7 @@ def judge(pod: Object, now: datetime, patience: timedelta) -> JobState:
 
 
 def _list_waiting(pod: Object) -> list[tuple[str, str]]:
-    """Why its containers have not started: reason and words of each."""
+    """Return why a pod's containers haven't started: reason and message of each."""
     status = pod.get("status") or {}
     listed = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
     waiting = [container["state"]["waiting"] for container in listed if "waiting" in (container.get("state") or {})]
@@ -114,7 +114,7 @@ def _list_waiting(pod: Object) -> list[tuple[str, str]]:
 
 
 def _find_refusal(pod: Object, now: datetime, patience: timedelta) -> End | None:
-    """Why it will never start, once that was tried for long enough."""
+    """Return the end of a pod that will never start, once that was tried for long enough."""
     since = read_time((pod.get("status") or {}).get("startTime")) or now
     for reason, words in _list_waiting(pod):
         if reason in AT_ONCE or (reason in PULLING | UNMADE and now - since > patience):
@@ -124,7 +124,7 @@ def _find_refusal(pod: Object, now: datetime, patience: timedelta) -> End | None
 
 
 def describe_wait(pod: Object) -> str:
-    """What a pod waits for."""
+    """Describe what a pod waits for."""
     status = pod.get("status") or {}
     for condition in status.get("conditions") or ():
         if condition["type"] == "PodScheduled" and condition["status"] == "False":
@@ -139,7 +139,7 @@ def describe_wait(pod: Object) -> str:
 
 
 def describe_end(pod: Object, left: Left, cancelled_by: str) -> JobState:
-    """How it ended, by its pod's status and what it left."""
+    """Return how a session ended, by its pod's status and its results."""
     state = find_container(pod, MAIN).get("state") or {}
     over = state.get("terminated") or {}
     started = read_time(over.get("startedAt"))
@@ -178,7 +178,7 @@ def _find_end(pod: Object, over: Mapping[str, Any], left: Left) -> End:
 
 
 def _find_exit(over: Mapping[str, Any], left: Left) -> End:
-    """The end of a program that was started, or was to be."""
+    """Return the end of a program that was started, or was to be."""
     reason, words = str(over.get("reason") or ""), str(over.get("message") or "")
     code = int(over.get("exitCode") or 0) if left.code is None else left.code
     if left.unstarted:
@@ -187,7 +187,7 @@ def _find_exit(over: Mapping[str, Any], left: Left) -> End:
     if reason in UNSTARTED:
         kind = EndKind.NODE_LOST if reason == "ContainerStatusUnknown" else EndKind.NOT_STARTED
         return End(kind, detail=f"{reason}: {words}".rstrip(": "), usage=left.usage)
-    is_short = reason == "OOMKilled" or left.killed > 0  # the kubelet may have missed it, and the kernel counts
+    is_short = reason == "OOMKilled" or left.killed > 0  # the kubelet may have missed it, but the kernel counts
     if is_short and code:
         return End(EndKind.OUT_OF_MEMORY, code=code, detail=f"OOMKilled: {left.detail}".rstrip(": "), usage=left.usage)
     detail = left.detail
@@ -199,14 +199,14 @@ def _find_exit(over: Mapping[str, Any], left: Left) -> End:
 
 
 def describe_deletion(sight: Sight) -> End:
-    """The end of a session whose pod was deleted: with its Job by someone, else as a node is drained."""
+    """Return the end of a session whose pod was deleted: with its Job by someone, or when a node was drained."""
     if sight.job is None:
         return End(EndKind.CANCELLED, by=ELSEWHERE, detail="its Job was deleted")
     return End(EndKind.NODE_LOST, detail=DELETED)
 
 
 def read_usage(times: str, peak: str) -> Usage:
-    """What the shell and the control group counted; the second line is that of the program."""
+    """Read the usage that the shell and the cgroup counted; the last line is that of the program."""
     lines = times.strip().splitlines()
     cpu = sum(60 * int(minutes) + float(seconds) for minutes, seconds in SPENT.findall(lines[-1])) if lines else 0.0
     return Usage(0.0, round(cpu, 3), int(peak) if peak.strip().isdigit() else 0)

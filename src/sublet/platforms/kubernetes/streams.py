@@ -1,4 +1,4 @@
-"""Programs run in containers that are there already, and ports of pods, by the API server's WebSockets.
+"""Runs programs in existing containers, and connects to ports of pods, through the API server's WebSockets.
 
 Each message begins with the number of its channel: 0 is stdin, 1 stdout, 2 stderr, and 3 how it ended.
 """
@@ -22,22 +22,22 @@ from sublet.platforms.kubernetes.api import ApiServer, read_status
 STDIN, STDOUT, STDERR, END = 0, 1, 2, 3
 PROTOCOL = Subprotocol("v4.channel.k8s.io")
 BLOCK = 1 << 17
-Take = Callable[[int, bytes], None]  # a channel, and what came on it
+Take = Callable[[int, bytes], None]  # a channel, and the data that came on it
 
 
 class PodStreams:
-    """What runs and listens in pods."""
+    """Streams to programs and ports in pods."""
 
     def __init__(self, api: ApiServer) -> None:
-        """Nobody is called yet."""
+        """Set up without connecting."""
         self._api = api
 
     async def run(
         self, pod: str, container: str, argv: Sequence[str], take: Take, send: AsyncIterator[bytes] | None = None
     ) -> int:
-        """Run a program in a container, and hand on what it prints; its exit code.
+        """Run a program in a container, pass its output to `take`, and return its exit code.
 
-        What is sent is read from its stdin, whose end can't be told: the program has to know how much it is.
+        What `send` yields is its stdin, whose end can't be signalled: the program must know how much to read.
         """
         query = [("container", container), ("stdout", "true"), ("stderr", "true")]
         query += [("stdin", "true")] if send is not None else []
@@ -69,7 +69,7 @@ class PodStreams:
 
     @asynccontextmanager
     async def open_port(self, pod: str, port: int) -> AsyncIterator[ClientConnection]:
-        """A connection to a port of a pod's loopback: channel 0 carries its bytes, channel 1 what is wrong."""
+        """Connect to a port of a pod's loopback: channel 0 carries the data, channel 1 errors."""
         async with self._connect(pod, "portforward", [("ports", str(port))]) as socket:
             yield socket
 
@@ -86,7 +86,7 @@ class PodStreams:
                 compression=None,
                 max_size=None,
                 proxy=access.proxy or None,
-                ping_interval=None,  # the kubelet of some versions answers none
+                ping_interval=None,  # the kubelet of some versions doesn't answer pings
             ) as socket:
                 yield socket
         except InvalidStatus as error:
@@ -103,7 +103,7 @@ async def _send_all(socket: ClientConnection, send: AsyncIterator[bytes]) -> Non
 
 
 def read_exit(content: bytes) -> int | None:
-    """The exit code out of the last message of a program; None if it could not be run, which may be so for now only."""
+    """Read the exit code from a program's last message; None if it couldn't be run, perhaps only for now."""
     try:
         status = json.loads(content)
     except ValueError:

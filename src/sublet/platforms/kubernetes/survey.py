@@ -1,4 +1,4 @@
-"""What a namespace may use: nodes where they can be seen, quotas, what runs already, and what may be created."""
+"""What a namespace may use: visible nodes, quotas, what runs already, and what we may create."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sublet.platforms.kubernetes.manifests import LITTLE, MOST
 from sublet.platforms.kubernetes.names import MANAGED, OWNER, TIME
 from sublet.platforms.kubernetes.states import read_time
 
-MUST = {  # what no session can do without: verb, resource, group
+MUST = {  # what every session needs: verb, resource, group
     "jobs": ("create", "jobs", "batch"),
     "deleting jobs": ("delete", "jobs", "batch"),
     "pods": ("list", "pods", ""),
@@ -34,15 +34,15 @@ REVIEW = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 BARRING = ("NoSchedule", "NoExecute")
 OVER = ("Succeeded", "Failed")
 UNBOUNDED = 1 << 50
-INDEXED = (1, 22)  # the first version of a server that has Indexed Jobs without anybody's doing
-BESIDE = int(parse_quantity(LITTLE["memory"]))  # bytes that what stays beside a program takes of a node
-BESIDE_IN_QUOTA = {  # what stays beside a program takes of a quota
+INDEXED = (1, 22)  # the first version of a server that has Indexed Jobs by default
+BESIDE = int(parse_quantity(LITTLE["memory"]))  # bytes of a node that the helper containers take
+BESIDE_IN_QUOTA = {  # what the helper containers take of a quota
     "requests.memory": LITTLE["memory"],
     "memory": LITTLE["memory"],
     "limits.memory": MOST["memory"],
     "limits.cpu": MOST["cpu"],
 }
-QUOTA_NAMES = {  # of our amounts: those of a quota that bound them
+QUOTA_NAMES = {  # our amounts → the names in a quota that limit them
     "cores": ("requests.cpu", "cpu", "limits.cpu"),
     "memory": ("requests.memory", "memory", "limits.memory"),
     "disk": ("requests.ephemeral-storage", "limits.ephemeral-storage"),
@@ -51,7 +51,7 @@ QUOTA_NAMES = {  # of our amounts: those of a quota that bound them
 
 @dataclass(frozen=True, slots=True)
 class PodUse:
-    """What one pod takes, and until when, as far as that is known."""
+    """What one pod takes, and until when, if known."""
 
     node: str  # empty while it waits for one
     shape: Shape
@@ -70,7 +70,7 @@ class QuotaRoom:
 
 @dataclass(frozen=True, slots=True)
 class ClusterView:
-    """What there is, as of a time."""
+    """What a cluster has, as of a time."""
 
     as_of: datetime
     namespace: str
@@ -79,20 +79,20 @@ class ClusterView:
     quota: QuotaRoom | None = None
     uses: tuple[PodUse, ...] = ()
     sees_all_pods: bool = False
-    missing: tuple[str, ...] = ()  # what of MAY may not be done
+    missing: tuple[str, ...] = ()  # what of MAY isn't allowed
     version: str = ""
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # of each node
     counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # of each node: its other resources
 
 
 def has_indexed_jobs(version: str) -> bool:
-    """Whether a server of this version knows Jobs whose pods have numbers; one that doesn't say may well do."""
+    """Whether a server of this version has Jobs whose pods have numbers; True if the version is unknown."""
     numbers = re.match(r"(\d+)\.(\d+)", version)
     return numbers is None or (int(numbers[1]), int(numbers[2])) >= INDEXED
 
 
 async def look(api: ApiServer, owner: str, gpu: str, selector: Mapping[str, str] | None = None) -> ClusterView:
-    """Ask the API server for all of it at once; PlatformRefused, in its words, if sessions can't be created.
+    """Ask the API server for everything at once; raise PlatformRefused, in its words, if sessions can't be created.
 
     Only nodes with the labels of the selector count.
     """
@@ -120,7 +120,7 @@ async def look(api: ApiServer, owner: str, gpu: str, selector: Mapping[str, str]
 
 
 async def _list_or_nothing(api: ApiServer, path: str) -> list[Object] | None:
-    """A list; None if we may not see it."""
+    """Return a list; None if we aren't allowed to see it."""
     try:
         return (await api.list(path)).get("items") or []
     except PlatformRefused:
@@ -128,7 +128,7 @@ async def _list_or_nothing(api: ApiServer, path: str) -> list[Object] | None:
 
 
 async def _list_pods(api: ApiServer) -> tuple[list[Object], bool]:
-    """All pods of the cluster, else those of our namespace; and whether these are all."""
+    """Return all pods of the cluster, or those of our namespace, and whether these are all."""
     everywhere = await _list_or_nothing(api, "/api/v1/pods")
     if everywhere is not None:
         return everywhere, True
@@ -136,7 +136,7 @@ async def _list_pods(api: ApiServer) -> tuple[list[Object], bool]:
 
 
 async def review(api: ApiServer) -> tuple[str, ...]:
-    """Ask what we may do; what of MAY is denied. What must be allowed and isn't is refused in the server's words."""
+    """Ask what we may do, and return what of MAY is denied; raise PlatformRefused if something of MUST is."""
     wanted = {**MUST, **MAY}
     allowed = dict(zip(wanted, await asyncio.gather(*(_may(api, *each) for each in wanted.values())), strict=True))
     for what, (verb, resource, _) in MUST.items():
@@ -149,7 +149,7 @@ async def review(api: ApiServer) -> tuple[str, ...]:
 
 
 async def _ask_in_vain(api: ApiServer) -> None:
-    """Have the server say in its own words what it does not allow, where it can be tried without doing it."""
+    """Make the server refuse in its own words what it doesn't allow, where a dry run is possible."""
     trial = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"generateName": "sublet-trial-"}}
     container = {"name": "trial", "image": "none"}
     spec = {"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}}
@@ -181,7 +181,7 @@ def takes_pods(node: Mapping[str, Any], selector: Mapping[str, str]) -> bool:
 
 
 def read_node(node: Mapping[str, Any], gpu: str) -> Node:
-    """What pods may use of a node."""
+    """Return what pods may use of a node."""
     room = (node.get("status") or {}).get("allocatable") or {}
     disk = amount_of(room, "ephemeral-storage") or 0
     return Node(
@@ -194,20 +194,20 @@ def read_node(node: Mapping[str, Any], gpu: str) -> Node:
 
 
 def read_counts(node: Mapping[str, Any]) -> dict[str, int]:
-    """The resources of a node that have a name of someone's own, as GPUs and licences have."""
+    """Return a node's extended resources, such as GPUs and licences."""
     room = (node.get("status") or {}).get("allocatable") or {}
     return {name: amount_of(room, name) or 0 for name in room if "/" in name}
 
 
 def read_quota(quotas: Iterable[Mapping[str, Any]], gpu: str) -> QuotaRoom | None:
-    """What all quotas of a namespace together allow; None if there is none on what we count."""
+    """Return what all quotas of a namespace together allow; None if none limits what we count."""
     most: dict[str, int] = {}
     left: dict[str, int] = {}
     names = {**QUOTA_NAMES, "gpus": (f"requests.{gpu}",), "pods": ("pods", "count/pods", "count/jobs.batch")}
     for quota in quotas:
         spec, status = quota.get("spec") or {}, quota.get("status") or {}
         if spec.get("scopes") or spec.get("scopeSelector"):
-            continue  # of other pods than ours, or of some of them only
+            continue  # for other pods than ours, or only for some of them
         hard = status.get("hard") or spec.get("hard") or {}  # a new quota has no status yet
         used = status.get("used") or {}
         for amount, called in names.items():
@@ -224,7 +224,7 @@ def read_quota(quotas: Iterable[Mapping[str, Any]], gpu: str) -> QuotaRoom | Non
 
 
 def read_uses(pods: Iterable[Mapping[str, Any]], owner: str, gpu: str) -> Iterator[PodUse]:
-    """What pods take: each session its own, and all that say no end together, node by node, in whole cores."""
+    """Yield what pods take: each session by itself, and all pods without an end together by node, in whole cores."""
     endless: dict[str, list[dict[str, Decimal]]] = {}
     for pod in pods:
         if (pod.get("status") or {}).get("phase") in OVER:
@@ -247,19 +247,19 @@ def _sum_requests(pod: Mapping[str, Any], gpu: str) -> dict[str, Decimal]:
 
 
 def _round(several: Sequence[Mapping[str, Decimal]]) -> Shape:
-    """What they take together, in whole units."""
+    """Return what several pods take together, in whole units."""
     return Shape(*(math.ceil(sum(each[name] for each in several)) for name in several[0]))
 
 
 def _find_end(pod: Mapping[str, Any]) -> datetime | None:
-    """When a session of Sublet's ends at the latest; None if a pod doesn't say."""
+    """Return when a session of Sublet ends at the latest; None if the pod doesn't say."""
     seconds = str((pod["metadata"].get("annotations") or {}).get(TIME, ""))
     began = read_time((pod.get("status") or {}).get("startTime"))
     return began + timedelta(seconds=int(seconds)) if began and seconds.isdigit() else None
 
 
 def limit_nodes(view: ClusterView, stated: Shape | None) -> Sequence[Node]:
-    """The nodes that sessions are offered: those that can be seen, within the quota; else the quota as one."""
+    """Return the nodes to offer: the visible ones within the quota, or else the quota as one node."""
     quota = view.quota.most if view.quota else None
     if view.sees_nodes:
         return [_within(node, quota, stated) for node in view.nodes]
@@ -274,7 +274,7 @@ def limit_nodes(view: ClusterView, stated: Shape | None) -> Sequence[Node]:
 
 
 def share_quota(nodes: Sequence[Node], quota: QuotaRoom | None) -> Sequence[Node]:
-    """The nodes, of which no more counts in all than a quota allows: whoever books them must not book it twice."""
+    """Return the nodes cut so that all together are within the quota, so that it can't be booked twice."""
     if quota is None:
         return nodes
     left = {name: getattr(quota.most, name) for name in ("cores", "memory", "gpus", "disk")}
@@ -288,7 +288,7 @@ def share_quota(nodes: Sequence[Node], quota: QuotaRoom | None) -> Sequence[Node
 
 
 def _within(node: Node, quota: Node | None, stated: Shape | None) -> Node:
-    """A node, of which no more counts than a quota and the settings allow."""
+    """Return a node cut to what the quota and the settings allow."""
     bounds = [bound for bound in (quota, stated) if bound is not None]
     cores, memory, gpus = (min(getattr(each, name) for each in (node, *bounds)) for name in ("cores", "memory", "gpus"))
     disk = min(each.disk for each in (node, *([quota] if quota else [])))

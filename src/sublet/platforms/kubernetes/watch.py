@@ -1,4 +1,4 @@
-"""What a service has in a namespace, kept up to date by watches: nobody asks again and again."""
+"""The objects of a service in a namespace, kept up to date by watches instead of polling."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from sublet.kernel.log import log
 from sublet.platforms.kubernetes.api import ApiServer, ListExpired, Object, ObjectMissing
 from sublet.platforms.kubernetes.names import SESSION, select
 
-AGAIN = 1.0  # seconds after a watch that failed
+AGAIN = 1.0  # seconds to wait after a failed watch
 SLOWEST = 30.0
 
 
 class WatchedObjects:
-    """All objects of one kind that are ours, as the server last told."""
+    """All of our objects of one kind, as the server last reported them."""
 
     def __init__(
         self, api: ApiServer, kind: str, owner: str, tell: Callable[[str], None], pause: float = AGAIN
     ) -> None:
-        """`tell` is called with the label of each session of which something has changed."""
+        """Set up; `tell` is called with the label of each session that has changed."""
         self._api, self._kind, self._query = api, kind, {"labelSelector": select(owner)}
         self._tell, self._pause = tell, pause
         self._objects: dict[str, Object] = {}
         self._of_session: dict[str, set[str]] = {}  # the label of a session → the uids of its objects
-        self._removed: set[str] = set()  # the uids of those that are gone, lest an older answer brings them back
+        self._removed: set[str] = set()  # the uids of deleted objects, so that an older answer doesn't bring them back
         self._listed = 0  # the version of the list that a watch follows
-        self.is_live = False  # whether a watch tells all that happens now
+        self.is_live = False  # whether a watch reports everything that happens now
 
     def find(self, label: str) -> list[Object]:
-        """Those of one session."""
+        """Return the objects of one session."""
         return [self._objects[uid] for uid in self._of_session.get(label, ())]
 
     def put(self, changed: Object) -> None:
-        """Take in what an answer said of an object; a watch that knows more is not overruled."""
+        """Store an object from an answer, unless a watch has reported a newer version."""
         uid = changed["metadata"]["uid"]
         known = self._objects.get(uid)
         if uid not in self._removed and (known is None or _version(known) <= _version(changed)):
@@ -43,13 +43,13 @@ class WatchedObjects:
             self._of_session.setdefault(_label(changed), set()).add(uid)
 
     def drop(self, uid: str) -> None:
-        """Forget one that is gone."""
+        """Forget a deleted object."""
         self._removed.add(uid)
         if gone := self._objects.pop(uid, None):
             self._of_session[_label(gone)].discard(uid)
 
     async def refresh(self) -> None:
-        """List all of them; an answer older than what a watch has told, or begins with, overrules nothing."""
+        """List all objects; an answer that is older than what a watch has reported changes nothing."""
         answer = await self._list()
         if not self.is_live and _version(answer) >= self._listed:
             self._take_list(answer)
@@ -70,7 +70,7 @@ class WatchedObjects:
         self._tell(_label(changed))
 
     async def run(self) -> None:
-        """Watch, and begin anew whenever a watch ends; until it is stopped."""
+        """Watch, and start again whenever a watch ends, until cancelled."""
         pause = self._pause
         while True:
             try:
@@ -86,7 +86,7 @@ class WatchedObjects:
             pause = min(2 * pause, SLOWEST)
 
     async def _watch(self, version: str) -> None:
-        """Follow the list from a version on, by one watch after another, until the server has forgotten it."""
+        """Follow the list from a version on, by one watch after another, until the version has expired."""
         with suppress(ListExpired):
             while True:
                 async with self._api.watch(
@@ -112,6 +112,6 @@ def _label(known: Object) -> str:
 
 
 def _version(known: Object) -> int:
-    """Versions are opaque by the letter of the API, and numbers that grow in every server there is."""
+    """Return an object's version: opaque by the API's definition, but a growing number in every real server."""
     text = str(known["metadata"].get("resourceVersion", "0"))
     return int(text) if text.isdigit() else 0

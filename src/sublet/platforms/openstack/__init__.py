@@ -1,1 +1,1 @@
-"""OpenStack: sessions as virtual machines of a cloud's project."""
+"""OpenStack: sessions as virtual machines in a cloud's project."""

@@ -1,4 +1,4 @@
-# Prints what a session left, as one archive; only files and folders, and links as they are.
+# Prints a session's results as one archive: only files, folders and links.
 cd /sublet
 find session/work ! -type f ! -type d ! -type l -exec rm -f {} + 2>/dev/null
 set --

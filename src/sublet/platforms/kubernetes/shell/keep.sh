@@ -1,6 +1,6 @@
-# Stays beside a session's program: keeps its time, stops it when it is told to, and keeps what it left until that was fetched.
-# Arguments: seconds that what it left is kept; seconds between a word to stop and force. Every process of the pod is seen, and
-# those of the program are those of another control group than this one.
+# Runs beside a session's program: watches its time, stops it on request, and keeps its results until they were fetched.
+# Arguments: seconds to keep the results; seconds between TERM and KILL. It sees every process of the pod; those of the
+# program are the ones in another cgroup than its own.
 keep=$1 grace=$2
 cd /sublet
 read_group() { # of a process; sets `group`
@@ -14,13 +14,13 @@ find_theirs() { # sets `theirs`
     theirs=
     for entry in /proc/[0-9]*; do
         pid=${entry#/proc/}
-        [ "$pid" = 1 ] && continue # which holds the pod's namespaces
+        [ "$pid" = 1 ] && continue # it holds the pod's namespaces
         read_group "$pid" 2>/dev/null
         [ -n "$group" ] && [ "$group" != "$mine" ] && theirs="$theirs $pid"
     done
 }
 
-stop_all() { # first by a word, then by force
+stop_all() { # TERM first, then KILL
     kill -TERM $theirs 2>/dev/null
     kill -CONT $theirs 2>/dev/null
     left=$((grace * 5))
@@ -39,7 +39,7 @@ read_number() { # a file's first line; sets `number`
     [ -r "$1" ] && IFS= read -r number <"$1"
 }
 
-watch_time() { # what the program was given, or what that was moved to
+watch_time() { # the time that the program was given, or its moved end
     over=$((began + duration))
     read_number own/until
     [ -n "$number" ] && over=$number

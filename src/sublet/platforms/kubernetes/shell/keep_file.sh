@@ -1,4 +1,4 @@
-# Takes a file of so many bytes, which is read from stdin, into the claim: digest, size, and a name for what is unfinished.
+# Writes a file from stdin into the claim. Arguments: digest, size, and a name for the unfinished file.
 set -e
 umask 0
 part=/kept/.part-$3

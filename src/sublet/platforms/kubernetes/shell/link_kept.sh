@@ -1,5 +1,5 @@
-# Prints the digests of those of the pairs DIGEST PATH that the claim lacks; links the others at their paths in the session.
-# The first argument says after how many days without use a file goes.
+# For pairs DIGEST PATH, prints the digests that the claim lacks, and links the others at their paths in the session.
+# The first argument is the number of days after which an unused file is removed.
 set -e
 umask 0
 days=$1

@@ -1,4 +1,4 @@
-# Unpacks an archive of so many bytes, which is read from stdin, into the session's directory; then the session may start.
+# Unpacks an archive of this many bytes from stdin into the session's directory; then the session may start.
 set -e
 umask 0
 cd /sublet/session

@@ -1,5 +1,5 @@
-# Lays a session out in its pod, before its program starts. Arguments: how many seconds to wait for files that are sent.
-# The helper's BusyBox goes along, so that what starts the program needs nothing of the program's own image.
+# Lays a session out in its pod, before its program starts. Argument: how many seconds to wait for files that are sent.
+# It copies the helper's BusyBox, so that starting the program needs nothing of the program's own image.
 set -e
 umask 0
 tell() { echo "$1" >/dev/termination-log; echo "$1" >&2; exit 75; }
@@ -21,7 +21,7 @@ else
 fi
 chmod -R a+rwX session
 
-link() { # a part of the session's directory, as the program wants to see it below its working directory
+link() { # links a part of the session's directory below the working directory
     case $2 in */*) mkdir -p "work/${2%/*}" ;; esac
     [ -e "$1" ] || mkdir -p "$1"
     [ ! -d "work/$2" ] || [ -L "work/$2" ] || rmdir "work/$2"
@@ -31,7 +31,7 @@ link() { # a part of the session's directory, as the program wants to see it bel
 . /given/program
 cd session
 links
-if [ "$nodes" -gt 1 ]; then # nothing starts before all pods are there, and each was told which it is
+if [ "$nodes" -gt 1 ]; then # nothing starts before all pods are there, and each knows its number
     left=$((together * 5))
     until [ -e /sublet/own/node ]; do
         [ "$left" -gt 0 ] || tell "not all of its $nodes pods were there within $together s"

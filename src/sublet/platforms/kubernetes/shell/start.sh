@@ -1,11 +1,11 @@
-# Starts a session's program in its own image, by the BusyBox that was brought along; nothing else of that image is used.
-# `own/program` has its words and its environment, all of it quoted data.
+# Starts a session's program in its own image, with the BusyBox that was copied; nothing else of that image is used.
+# `own/program` has its arguments and its environment, all of it quoted data.
 busybox=/sublet/bin/busybox dir=/sublet/session own=/sublet/own
 exec 4>/dev/null 2>&4
 cd "$dir" || exit 70
 . "$own/program"
 
-has_program() { # as the system looks for it
+has_program() { # looks as the system does
     case $first in
         */*) (cd work && [ -f "$first" ] && [ -x "$first" ]) ;;
         *)
@@ -29,14 +29,14 @@ run() {
     program
 }
 
-peak() { # what the control group says that its processes used at most
+peak() { # prints the peak memory by the cgroup
     for file in /sys/fs/cgroup/memory.peak /sys/fs/cgroup/memory/memory.max_usage_in_bytes; do
         [ -r "$file" ] && IFS= read -r bytes <"$file" && printf '%s' "$bytes" && return
     done
     printf 0
 }
 
-count_killed() { # how many of its processes the kernel stopped for lack of memory
+count_killed() { # prints how many of its processes the kernel killed for lack of memory
     for file in /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory/memory.oom_control; do
         [ -r "$file" ] || continue
         while read -r name number; do [ "$name" = oom_kill ] && printf '%s' "$number" && return; done <"$file"
@@ -57,7 +57,7 @@ child=$!
 while :; do
     wait "$child"
     code=$?
-    kill -0 "$child" || break # else it was the signal that ended the wait
+    kill -0 "$child" || break # otherwise the signal ended the wait
 done
 times >"$own/times"
 peak >"$own/peak"

@@ -1,4 +1,4 @@
-"""The few steps between fork and exec: what the job's main process is bound to before it is the job's."""
+"""The steps between fork and exec: the limits that are set on a job's main process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from . import mounts
 from .processes import threads_of
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
-WITHIN_GROUP, WITHOUT_GROUP = b"g", b"r"  # what the shim says when the process may go on
+WITHIN_GROUP, WITHOUT_GROUP = b"g", b"r"  # the shim's signal that the process may continue
 
 
 class VolumesFailed(OSError):
@@ -20,7 +20,7 @@ class VolumesFailed(OSError):
 
 
 def prctl(option: int, value: int) -> None:
-    """Set something of this process that only Linux has."""
+    """Set a Linux-specific property of this process."""
     ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
@@ -31,14 +31,14 @@ def become(job: dict[str, Any], environment: dict[str, str], outputs: list[int],
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     word = os.read(go, 1)
     if not word:
-        os._exit(1)  # the shim died before it said so: nobody would stay with the job
+        os._exit(1)  # the shim died before it gave the signal: nobody would supervise the job
     if word == WITHOUT_GROUP:
-        twice = 2 * job["memory"]  # the watch enforces the limit and calls it by its name; this is the wall behind it
+        twice = 2 * job["memory"]  # the watch enforces the limit and explains it; this is a second line of defence
         resource.setrlimit(resource.RLIMIT_DATA, (twice, twice))
-        most = threads_of(os.getuid()) + job["processes"]  # the kernel counts all that this user has running
+        most = threads_of(os.getuid()) + job["processes"]  # the kernel counts all processes of this user
         most = _within(most, resource.getrlimit(resource.RLIMIT_NPROC)[1])
         resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
-    if "files" in job:  # the service has more descriptors than programs are used to
+    if "files" in job:  # the service has a higher limit of descriptors than programs expect
         hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         resource.setrlimit(resource.RLIMIT_NOFILE, (_within(job["files"], hard), hard))
     if os.getppid() != parent:
@@ -51,7 +51,7 @@ def become(job: dict[str, Any], environment: dict[str, str], outputs: list[int],
     for number, file in enumerate(outputs, 1):
         os.dup2(file, number)
     for number in signal.valid_signals():
-        if signal.getsignal(number) is signal.SIG_IGN:  # by Python, or by nohup before it; that would be handed on
+        if signal.getsignal(number) is signal.SIG_IGN:  # set by Python, or by nohup before it; it would be inherited
             signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     os.umask(0o022)
@@ -59,18 +59,18 @@ def become(job: dict[str, Any], environment: dict[str, str], outputs: list[int],
 
 
 def _within(wanted: int, hard: int) -> int:
-    """A limit that this process can set."""
+    """Return a limit that this process can set."""
     return wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
 
 
 def attach(job: dict[str, Any], volumes: str) -> None:
-    """Put the volumes where the job wants to see them."""
+    """Make the volumes visible where the job expects them."""
     put = mounts.bind if volumes == "bind" else mounts.link
     try:
         if job["mounts"] and volumes == "bind":
             mounts.enter_own_namespace()
         for mount in job["mounts"]:
-            is_ours = put is mounts.bind or not mount.get("shared")  # by a link its files would lose their permissions
+            is_ours = put is mounts.bind or not mount.get("shared")  # a link would change their permissions
             put(mount["source"], os.path.join(job["work"], mount["target"]), mount["read_only"] and is_ours)
     except OSError as error:
         raise VolumesFailed(str(error)) from error

@@ -1,4 +1,4 @@
-"""One job, from its start to its honest end."""
+"""Supervises one job, from its start to the record of its end."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ TICK, CLOSE_TICK, STOP_TICK = (
     0.5,
     0.1,
     0.02,
-)  # seconds between looks: usual; close to a limit or opening; while it stops
-STILL_TRIES = 100  # for what the kernel itself holds up; it is tried again at the next look
-LEFT_BEHIND = 1.0  # seconds for what the main process left running
-END_SIZE = 4096  # the room kept for the end's record
+)  # seconds between checks: usual; close to a limit or before it listens; while it stops
+STILL_TRIES = 100  # for what the kernel itself delays; it is tried again at the next check
+LEFT_BEHIND = 1.0  # seconds for processes that the main process left running
+END_SIZE = 4096  # bytes reserved for the end's record
 REFRESH = 3600.0  # seconds after which the short path to its temporary files is touched
-NO_VOLUMES = "volumes: "  # how the child begins when it is these that failed
-UNSTARTED = ("staging-failed", "not-started")  # what a kind's own runner may say of itself, in the file `unstarted`
+NO_VOLUMES = "volumes: "  # the child's message starts with this if the volumes failed
+UNSTARTED = ("staging-failed", "not-started")  # what a kind's own runner may report in the file `unstarted`
 SIGNALS = {signal.SIGCHLD, signal.SIGUSR1, signal.SIGUSR2, signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 
 
 def read(name: str) -> str:
-    """A small file of the session directory; empty if it isn't there."""
+    """Read a small file of the session directory; empty if it doesn't exist."""
 
     def read_it() -> str:
         with open(name, encoding="utf-8") as file:
@@ -44,7 +44,7 @@ def read(name: str) -> str:
 
 
 def place(name: str, text: str) -> bool:
-    """Write a small file by rename; False on a full disk, which must not end the job."""
+    """Write a small file atomically; return False on a full disk, which must not end the job."""
     try:
         with open(f"{name}.new", "w", encoding="utf-8") as file:
             file.write(text)
@@ -55,7 +55,7 @@ def place(name: str, text: str) -> bool:
 
 
 def words_of(text: str) -> str:
-    """Words that were written as JSON, or not."""
+    """Decode a JSON string; return other text as it is."""
     try:
         return str(json.loads(text))
     except ValueError:
@@ -63,28 +63,28 @@ def words_of(text: str) -> str:
 
 
 def amount(size: int) -> str:
-    """Bytes, as a person reads them."""
+    """Format a number of bytes for people."""
     power = min(3, max(0, (size.bit_length() - 1) // 10))
     return f"{size / (1 << 10 * power):.4g} {('bytes', 'KiB', 'MiB', 'GiB')[power]}"
 
 
 class Watch:
-    """Stays with one job."""
+    """The supervisor of one job."""
 
     def __init__(self, began: float) -> None:
-        """Read what to run; the current directory is the session's. It began then, by the steady clock."""
+        """Read the job from the current directory; `began` is its start on the steady clock."""
         prctl(PR_SET_CHILD_SUBREAPER, 1)
         self.job: dict[str, Any] = json.loads(read("job.json"))
         self.began = began
         self.main = 0  # the pid of the main process
-        self.status: int | None = None  # how it ended, as wait says it
-        self.ending: dict[str, Any] = {}  # why we stop it, when it is we
+        self.status: int | None = None  # how it ended, as returned by wait
+        self.ending: dict[str, Any] = {}  # why the shim stops it, if it does
         self.notes: list[str] = []
         self.kill_at: float | None = None
-        self.stuck = False  # something of it can't be killed
+        self.stuck = False  # one of its processes can't be killed
         self.warned = False
-        self.paused = ""  # since when: the order that was obeyed
-        self.pauses = 0  # so many orders were obeyed: each is news
+        self.paused = ""  # the pause order that was obeyed
+        self.pauses = 0  # how many orders were obeyed: each one is news
         self.peak, self.energy = 0, energy.EnergyMeter(self.job.get("powercap", ""))
         self.port = 0
         self.opened = not self.job["connects"]
@@ -95,7 +95,7 @@ class Watch:
         self.set_until(self.job["until"], self.job["clock"])
 
     def set_until(self, until: float, offset: float) -> None:
-        """Fix the moments of the warning, of SIGTERM and of the end, by the steady clock: nothing moves them then."""
+        """Set the times of the warning, of SIGTERM and of the end, on the steady clock, so that nothing shifts them."""
         self.until = until
         self.deadline = until - offset
         whole = max(0.0, self.deadline - self.began)
@@ -103,7 +103,7 @@ class Watch:
         self.term_at = self.deadline - min(self.job["grace"], whole / 4)
 
     def run(self) -> None:
-        """The whole life."""
+        """Run the job from its start to its end."""
         try:
             if self.may_start() and self.start():
                 while not self.stuck and (self.status is None or self.rest()):
@@ -116,19 +116,19 @@ class Watch:
         self.tell(end)
 
     def may_start(self) -> bool:
-        """Whether it is neither cancelled nor too late already."""
+        """Whether the job is neither cancelled nor too late already."""
         self.orders()
         if not self.ending and clocks.steady() >= self.deadline:
             self.ending = {"kind": "window-passed", "detail": "its time was over before it could start"}
         return not self.ending
 
     def start(self) -> bool:
-        """Start the main process; False, with the reason kept, if it can't be."""
+        """Start the main process; if that fails, return False and keep the reason."""
         if self.job["cgroups"]:
             sizes = self.job["memory"], self.job["processes"], len(self.job["cores"])
             self.group = cgroups.make(f"sublet-{self.job['key']}", *sizes)
         if self.group:
-            place("ran/group", "\n".join(self.group.folders))  # so that the service can sweep it if we are killed
+            place("ran/group", "\n".join(self.group.folders))  # so that the service can clean up if we are killed
         if self.job["connects"]:
             self.port = listeners.free_port()
         complaint = self.spawn("bind")
@@ -141,7 +141,7 @@ class Watch:
         return not complaint
 
     def spawn(self, volumes: str) -> str:
-        """Fork and exec; what went wrong, in the system's words, or nothing."""
+        """Fork and exec the program; return the system's error message, or an empty string."""
         environment = dict(self.job["environment"])
         if self.port:
             environment["SUBLET_PORT"] = str(self.port)
@@ -176,7 +176,7 @@ class Watch:
         return complaint
 
     def join(self, pid: int) -> bool:
-        """Put the main process into its control group, if there is one that takes it."""
+        """Put the main process into its cgroup, and return whether there is one."""
         if self.group is None:
             return False
         try:
@@ -187,7 +187,7 @@ class Watch:
         return self.group is not None
 
     def turn(self) -> None:
-        """Wait for something to happen, and see to it."""
+        """Wait for an event, and handle it."""
         stopping = self.kill_at is not None
         close = not self.opened or (self.group is None and 2 * self.peak > self.job["memory"])
         got = signal.sigtimedwait(SIGNALS, STOP_TICK if stopping else self.pause(CLOSE_TICK if close else TICK))
@@ -212,12 +212,12 @@ class Watch:
             self.kill_all()
 
     def pause(self, tick: float) -> float:
-        """How long to wait: until the next look, or the next moment of its time."""
+        """Return how long to wait: until the next check, or the next time to warn or stop."""
         moment = self.term_at if self.warned else min(self.warn_at, self.term_at)
         return float(max(0.0, min(tick, moment - clocks.steady())))
 
     def reap(self) -> None:
-        """Bury the dead, and remember how the main process ended."""
+        """Reap dead processes, and remember how the main process ended."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -229,7 +229,7 @@ class Watch:
                 self.status = status
 
     def rest(self) -> list[int]:
-        """What is alive of it."""
+        """Return the living processes of the job."""
         return patiently(lambda: descendants(os.getpid()))
 
     def orders(self) -> None:
@@ -245,7 +245,7 @@ class Watch:
         self.obey_pause(read("pause"))
 
     def obey_pause(self, order: str) -> None:
-        """Let all of it stand still, or go on, and say that it does."""
+        """Pause or resume all processes, and confirm that."""
         if order and not self.ending:
             self.freeze()
         elif self.paused:
@@ -257,7 +257,7 @@ class Watch:
             self.mark(f"pause-{self.pauses}")
 
     def freeze(self) -> None:
-        """SIGSTOP, again while anything moves: it may have started something meanwhile."""
+        """Send SIGSTOP until nothing runs, as the job may have started new processes meanwhile."""
         for _ in range(STILL_TRIES):
             moving = patiently(lambda: [pid for pid in self.rest() if not still(pid)])
             if not moving:
@@ -266,7 +266,7 @@ class Watch:
             time.sleep(0.002)
 
     def clock(self) -> None:
-        """Warn, and end its time."""
+        """Warn before the end of the job's time, and stop it at the end."""
         now = clocks.steady()
         end = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.deadline + clocks.offset()))
         if now >= self.term_at and not self.ending:
@@ -278,11 +278,11 @@ class Watch:
             place("warning", end)
 
     def local_end(self) -> str:
-        """When its time ends, by the clock of this machine, for those who read its output."""
+        """Return when the job's time ends, in this machine's time zone, for the readers of its output."""
         return time.strftime("%H:%M:%S %Z on %Y-%m-%d", time.localtime(self.deadline + clocks.offset()))
 
     def look(self) -> None:
-        """Its memory, its output, its connector, its temporary files."""
+        """Check the job's memory, output, connector and temporary files."""
         self.outputs.look()
         self.energy.look()
         if clocks.steady() >= self.refresh_at:
@@ -297,7 +297,7 @@ class Watch:
             self.mark("open")
 
     def watch_memory(self) -> None:
-        """Where no control group holds it: look, and stop it when all its processes together have too much."""
+        """Without a cgroup, measure the memory of all processes together, and stop the job if they use too much."""
         rest = self.rest()
         used = resident(rest)
         if used > self.job["memory"]:
@@ -309,7 +309,7 @@ class Watch:
             )
 
     def stop(self, ending: dict[str, Any], grace: float | None = None) -> None:
-        """SIGTERM to all of it, SIGKILL after the grace."""
+        """Send SIGTERM to all processes, and schedule SIGKILL after the grace period."""
         self.ending = ending
         rest = self.rest()
         send(rest, signal.SIGTERM)
@@ -317,9 +317,9 @@ class Watch:
         self.kill_at = clocks.steady() + (self.job["grace"] if grace is None else grace)
 
     def kill_all(self) -> None:
-        """SIGKILL until nothing is left; a process that the kernel itself holds is named, not waited for."""
+        """Send SIGKILL until no process is left; one that the kernel holds is named, not waited for."""
         deadline = time.monotonic() + 5
-        send(self.rest(), signal.SIGKILL)  # before it can exit with an error of its own, as nothing can be started
+        send(self.rest(), signal.SIGKILL)  # before it exits with a misleading error
         if self.group:
             self.group.close()
         while rest := self.rest() + (self.group.pids() if self.group else []):
@@ -333,7 +333,7 @@ class Watch:
         self.reap()
 
     def own_end(self) -> dict[str, Any]:
-        """How it ended by itself."""
+        """Return how the job ended by itself."""
         assert self.status is not None  # noqa: S101 (own_end is asked only after the main process ended)
         code = os.waitstatus_to_exitcode(self.status)
         kind, _, why = read("unstarted").partition("\n")
@@ -355,7 +355,7 @@ class Watch:
         return {"kind": "exited", "detail": words_of(read("detail"))}
 
     def tell(self, end: dict[str, Any]) -> None:
-        """Write the end, take away the control group, and tell the service."""
+        """Record the end, remove the cgroup, and notify the service."""
         point("shim.ending")
         self.outputs.look()
         if self.group and self.group.count_refused():
@@ -388,7 +388,7 @@ class Watch:
         scratch.remove_files(self.scratch[1])  # it may take long, and nobody waits for it
 
     def mark(self, what: str) -> None:
-        """Leave a mark where the service looks for news; the last one is the running mark itself, moved."""
+        """Leave a mark where the service looks for news; for the end, the running mark itself is moved."""
         target = os.path.join(self.job["news"], f"{self.job['key']}.{what}")
         try:
             if what == "ended":
@@ -396,4 +396,4 @@ class Watch:
             else:
                 os.close(os.open(target, os.O_CREAT | os.O_WRONLY, 0o600))
         except OSError:
-            return  # the service also looks by itself, only less often
+            return  # the service also checks by itself, only less often
