@@ -373,6 +373,19 @@ async def test_a_result_that_is_sent_over_ssh_is_never_copied_to_the_disk_here(
     assert largest < len(LARGE) / 10
 
 
+@needs_rsync
+async def test_a_host_that_lets_nothing_in_but_rsync_gets_results_too(tmp_path: Path) -> None:
+    only = tmp_path / "only-rsync"  # as rrsync does, which backup hosts have in authorized_keys
+    only.write_text(
+        '#!/bin/sh\ncase $SSH_ORIGINAL_COMMAND in rsync\\ *) exec sh -c "$SSH_ORIGINAL_COMMAND" ;; esac\nexit 1\n'
+    )
+    only.chmod(0o755)
+    with sshd(tmp_path / "sshd", ForceCommand=str(only)) as strict:
+        address = f"rsync+ssh://127.0.0.1:{strict.port}{strict.home}/sent/"
+        assert await mover_for("rsync+ssh", allow(strict)).push(content("a b.bin", LARGE), address, quiet)
+        assert (strict.home / "sent/a b.bin").read_bytes() == LARGE
+
+
 async def test_files_of_a_system_come_and_go_over_the_login_that_is_open(server: Sshd, tmp_path: Path) -> None:
     ssh = server.options | {"BatchMode": "yes"}
     platforms, _ = load_platforms({"far": {"kind": "slurm", "host": "127.0.0.1", "port": server.port, "ssh": ssh}})
