@@ -106,7 +106,7 @@ def _rucio_name(found: Mapping[str, Any], path: str) -> str:
 
 
 def _skao_name(found: Mapping[str, Any], path: str) -> str:
-    """The name that the SKAO, and its Rucio, has for data."""
+    """Return the address of data by the name that the SKAO, and its Rucio, has for it."""
     block = a_map(found.get("skao", {}), f"{path}.skao")
     names = [
         quote(a_text(block[name], f"{path}.skao.{name}", MOST_LINE)) if block.get(name) else ""

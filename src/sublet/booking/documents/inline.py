@@ -1,4 +1,4 @@
-"""The content of a small file in a request, `content` or `content_base64`, as the address that holds it."""
+"""Small files inside a request, as `content` or `content_base64`, converted to data URLs."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def has_content(given: Mapping[str, Any]) -> bool:
 
 
 def read_location(value: Any, path: str) -> str:
-    """An address; one that holds a file may be long."""
+    """Read an address; a data URL, which holds a file, may be longer than others."""
     return a_text(value, path, MOST_URL if isinstance(value, str) and is_data_url(value) else LONGEST)
 
 
 def locate_content(given: Mapping[str, Any], path: str) -> str:
-    """The address that holds the content, under the name that it is seen by."""
+    """Return a data URL with the content, under the name by which the session sees the file."""
     fields = [name for name in ("location", *CONTENT) if name in given]
     if len(fields) > 1:
         refuse(path, f"it has {' and '.join(fields)}", "Give one of them.")

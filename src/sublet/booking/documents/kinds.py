@@ -6,7 +6,7 @@ import re
 
 IVOA = "https://www.purl.org/ivoa.net/Calycopis-openapi/schema/v1.0/kinds/"
 SUBLET = "urn:sublet:kind:"
-NODE_COMPUTE = f"{SUBLET}compute:node-compute-resource"  # nodes, GPUs and several windows: what IVOA doesn't have
+NODE_COMPUTE = f"{SUBLET}compute:node-compute-resource"  # has nodes, GPUs and several windows, which IVOA's kind lacks
 
 SIMPLE_COMPUTE = f"{IVOA}compute/simple-compute-resource.yaml"
 SIMPLE_STORAGE = f"{IVOA}storage/simple-storage-resource.yaml"
@@ -40,7 +40,7 @@ _FULL = {(family, name): f"{IVOA}{family}/{name}.yaml" for family, names in KIND
 
 
 def short_name(uri: str) -> str:
-    """The last part of a kind's URI without its version: every schema's way to write a kind gives the same name."""
+    """Return the last part of a kind's URI without its version; it is the same in every schema."""
     known = _SHORT.get(uri)
     if known is not None:
         return known
@@ -49,5 +49,5 @@ def short_name(uri: str) -> str:
 
 
 def uri_of(family: str, name: str) -> str:
-    """The URI of a kind by its short name: IVOA's where there is one, else Sublet's own."""
+    """Return the URI of a kind by its short name: IVOA's if there is one, else Sublet's own."""
     return _FULL.get((family, name)) or f"{SUBLET}{family}:{name}"

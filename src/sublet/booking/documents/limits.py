@@ -20,7 +20,7 @@ UNKNOWN = "urn:unknown-kind"
 
 
 def read_limits(shape: Document, family: str, reading: Reading) -> tuple[Limit, ...]:
-    """All limits of a family, each with the part of the request that it is about."""
+    """Read all limits of a family, each with the part of the request that it limits."""
     limits = []
     for part, path, items in _list_stated_limits(shape, family):
         for index, item in enumerate(a_list(items, path)):
@@ -31,7 +31,7 @@ def read_limits(shape: Document, family: str, reading: Reading) -> tuple[Limit, 
 
 
 def _list_stated_limits(shape: Document, family: str) -> Iterator[tuple[str, str, Any]]:
-    """Where limits of a family stand: the part that they are about, the path, and the list of them."""
+    """Yield each list of limits of a family, with the part that it limits and its path."""
     components = [("", "", shape), ("executable", "executable", shape.get("executable"))]
     components.append(("compute", "compute", shape["compute"]))
     for name in ("storage", "data"):

@@ -1,4 +1,4 @@
-"""The start of a request in the short form, as the person means it who wrote it: by their own clock."""
+"""The `start` of a request in the short form, fixed in the time zone of the person who wrote it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sublet.kernel.errors import BadRequest
 
 
 def pin_starts(document: Mapping[str, Any], now: datetime) -> dict[str, Any]:
-    """The document with its `start` written so that it means the same in every time zone; `now` has the person's."""
+    """Return the document with a `start` that means the same in every time zone; `now` is in the person's zone."""
     start = document.get("start")
     if isinstance(start, str):
         return {**document, "start": _pin(start, now)}
@@ -24,4 +24,4 @@ def _pin(text: str, now: datetime) -> str:
     try:
         return pin_start(text, now)
     except BadRequest:
-        return text  # whoever reads the whole request says what is wrong, and where
+        return text  # the mistake is reported, with its field, when the whole request is read

@@ -1,4 +1,4 @@
-"""Single parts of older schemas, as the newest one writes them."""
+"""Converts parts of older schemas to the newest one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BYTES = re.compile(r"([kmgtp])(?:i|ib|ibi)?(?:bytes?)?", re.IGNORECASE)
 
 
 def sort_resources(resources: Any) -> Mapping[str, Any]:
-    """Resources by their family; in the oldest schemas they are one list, and each names its own."""
+    """Return resources by their family; in the oldest schemas they are one list, in which each names its type."""
     if not isinstance(resources, list):
         return a_map(resources, "resources")
     by_family: Document = {}
@@ -36,7 +36,7 @@ def sort_resources(resources: Any) -> Mapping[str, Any]:
 
 
 def resolve_volumes(named: Any, volumes: Any) -> list[Any]:
-    """The volumes of a compute resource that may name some which are described beside it."""
+    """Return the volumes of a compute resource: names become volumes described beside it, and others are added."""
     known = {_name_of(volume): volume for volume in a_list(volumes, "volumes") if isinstance(volume, Mapping)}
     volumes_named = []
     for at, item in enumerate(a_list(named, "compute.volumes")):
@@ -50,14 +50,14 @@ def resolve_volumes(named: Any, volumes: Any) -> list[Any]:
 
 
 def _name_of(resource: Mapping[str, Any]) -> str:
-    """Its name, which stood beside its other fields before there was `meta`."""
+    """Return a resource's name, which older schemas put beside its other fields instead of in `meta`."""
     meta = resource.get("meta")
     named = resource if resource.get("name") is not None or not isinstance(meta, Mapping) else meta
     return str(named.get("name", ""))
 
 
 def spread_volume(volume: Document, data: Any, path: str) -> list[Document]:
-    """A volume for each resource that it names; each of several is seen below its path, by its own name there."""
+    """Return a volume for each resource that a volume names; several get a subdirectory each below its path."""
     resources = volume.pop("resources", None)
     volume.pop("cardinality", None)
     if resources is None or "resource" in volume:
@@ -76,7 +76,7 @@ def spread_volume(volume: Document, data: Any, path: str) -> list[Document]:
 
 
 def _names_inside(resources: Sequence[str], data: Any) -> list[str]:
-    """What resources that share a folder are called in it: data as its file is, unless two would be called alike."""
+    """Return the subdirectories for resources of one volume: data by its file name, unless two would be the same."""
     items = [item for item in data if isinstance(item, Mapping)] if isinstance(data, list) else []
     files = {_name_of(item): last_name(str(item.get("location", ""))) for item in items}
     names = [files.get(name) or directory_name(name) for name in resources]
@@ -84,14 +84,14 @@ def _names_inside(resources: Sequence[str], data: Any) -> list[str]:
 
 
 def as_words(command: Any) -> Any:
-    """A command's words: a number among them is the word that it is written as."""
+    """Return a command with its numbers as text."""
     if not isinstance(command, list):
         return command
     return [as_text(word) if isinstance(word, bool | int | float) else word for word in command]
 
 
 def with_unit(bounds: Document, path: str, *, is_size: bool) -> Document:
-    """An amount whose unit stands beside it: with the unit in it, or as it is where that is the usual one."""
+    """Merge an amount's separate `units` field into its values; the usual unit is left out."""
     if "units" not in bounds:
         return bounds
     rest = {name: value for name, value in bounds.items() if name != "units"}
@@ -110,7 +110,7 @@ def with_unit(bounds: Document, path: str, *, is_size: bool) -> Document:
 
 
 def one_length(duration: Any) -> Any:
-    """A duration; of one that is at least and at most so long, the least that is asked for."""
+    """Return a duration; of a range, its minimum if it has one."""
     if not isinstance(duration, Mapping):
         return duration
     given = [duration[name] for name in ("min", "max") if duration.get(name) is not None]

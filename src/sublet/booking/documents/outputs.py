@@ -1,4 +1,4 @@
-"""Which results of a request go where."""
+"""The results that a request asks to be sent somewhere."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WHEN = {"completed": False, "always": True}
 
 
 def read_outputs(value: Any) -> tuple[SentResults, ...]:
-    """A list of them, or addresses by their paths."""
+    """Read a list of outputs, or a map of paths to addresses."""
     if isinstance(value, Mapping):
         value = [{"path": path, "to": to} for path, to in value.items()]
     items = a_list(value, OUTPUTS)

@@ -1,4 +1,4 @@
-"""Which places of a system a request names."""
+"""The places of a system that a request names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FIELDS = ("name", "path", "writable")
 
 
 def read_places(value: Any) -> tuple[PlaceWish, ...]:
-    """A name, or a list of names and of maps with a name and a path."""
+    """Read one place or a list of places; each is a name, or a map with a name and a path."""
     items = [value] if isinstance(value, str | Mapping) else a_list(value, PLACES)
     if len(items) > MOST:
         decline(PLACES, f"there are {len(items)} of them", f"At most {MOST} are read.")

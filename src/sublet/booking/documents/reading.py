@@ -1,4 +1,4 @@
-"""What comes of reading a request: what its resources are called, what speaks against it, and what was ignored."""
+"""The outcome of reading a request: names of its resources, reasons against it, and remarks on ignored fields."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ P = ParamSpec("P")
 T = TypeVar("T")
 D = TypeVar("D")
 _META = frozenset({"uuid", "name", "url", "description", "created", "modified", "messages", "options"})
-_META |= {"ident", "href"}  # of older schemas
+_META |= {"ident", "href"}  # in older schemas
 _TIMES = ("preparing", "available", "releasing")
 _PLANNED = frozenset({*_TIMES, "requested"})
 _SPAN = frozenset({"start", "duration"})
 
 
 class ResourceNames:
-    """What resources are called, by name or uuid."""
+    """The names of a request's resources, by name or uuid."""
 
     def __init__(self) -> None:
-        """Nothing has a name yet."""
+        """Start without names."""
         self._called: dict[str, str] = {}
 
     def add(self, meta: Mapping[str, Any], path: str, otherwise: str) -> str:
-        """The name of one more resource: its own, or this one."""
+        """Add a resource and return its name, or `otherwise` if it has none; decline a name that is taken."""
         name = a_name(meta["name"], f"{path}.meta.name") if "name" in meta else otherwise
         called = [name] if meta.get("uuid") in (None, name) else [name, a_name(meta["uuid"], f"{path}.meta.uuid")]
         for each in called:
@@ -40,7 +40,7 @@ class ResourceNames:
         return name
 
     def find(self, value: Any, path: str) -> str:
-        """The name of the resource that is called so."""
+        """Return the name of the resource with this name or uuid; decline if there is none."""
         wanted = a_name(value, path)
         if wanted not in self._called:
             close = difflib.get_close_matches(wanted, self._called, 1)
@@ -50,16 +50,16 @@ class ResourceNames:
 
 
 class Reading:
-    """One reading of a request; what can't be had is collected, so that all of it is in the answer."""
+    """One reading of a request; reasons against it are collected, so that the answer has all of them."""
 
     def __init__(self) -> None:
-        """Nothing was read yet."""
+        """Start with nothing read."""
         self.names = ResourceNames()
         self.reasons: list[Reason] = []
         self.remarks: list[Reason] = []
 
     def attempt(self, otherwise: D, read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | D:
-        """What `read` makes of a part of a request; if it can't be had, that is a reason, and something else stands."""
+        """Return what `read` makes of a part of a request; if that is declined, note why and return `otherwise`."""
         try:
             return read(*args, **kwargs)
         except BadRequest as error:
@@ -70,7 +70,7 @@ class Reading:
             return otherwise
 
     def ignore_unknown(self, value: Mapping[str, Any], known: Iterable[str], path: str) -> None:
-        """Remark on each field that means nothing here: a newer schema may have it, or it is mistyped."""
+        """Add a remark for each unknown field, which is from a newer schema, or mistyped."""
         names = frozenset(known)
         for name in find_unknown(value, names):
             where = f"{path}.{name}" if path else name
@@ -78,7 +78,7 @@ class Reading:
             self.remarks.append(Reason(IGNORED, where, message, nearest=suggest_field(name, names)))
 
     def ignore_unknown_meta(self, part: Mapping[str, Any], path: str) -> None:
-        """The same of what every component has: its metadata, and the times that a service plans for it."""
+        """Do the same for the fields of every component: its metadata, and the times that a service plans for it."""
         inside = f"{path}." if path else ""
         if isinstance(part.get("meta"), Mapping):
             self.ignore_unknown(part["meta"], _META, f"{inside}meta")

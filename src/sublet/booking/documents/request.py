@@ -1,4 +1,4 @@
-"""A request's document, read: every field checked, every default filled in, every link between resources resolved."""
+"""Reads a request's document: checks every field, fills in defaults, and resolves links between resources."""
 
 from __future__ import annotations
 
@@ -68,15 +68,15 @@ T = TypeVar("T")
 
 
 class Read(NamedTuple):
-    """A request as it was read, what can't be had of it, and what was ignored in it."""
+    """A request as it was read, the reasons against it, and remarks on what was ignored."""
 
     request: Request
-    reasons: tuple[Reason, ...] = ()  # with any of them the answer is NO, and the request is a part of what was asked
+    reasons: tuple[Reason, ...] = ()  # with any of them the answer is NO, and `request` is incomplete
     remarks: tuple[Reason, ...] = ()
 
 
 def read_request(document: Mapping[str, Any], now: datetime) -> Request:
-    """The request in a document of any form; BadRequest names the first field that can't be understood, or be had."""
+    """Read a request of any form; raise BadRequest for the first field that is malformed or can't be provided."""
     read = read_document(document, now)
     _insist(read.reasons)
     return read.request
@@ -89,9 +89,9 @@ def _insist(reasons: Sequence[Reason]) -> None:
 
 
 def read_document(document: Mapping[str, Any], now: datetime) -> Read:
-    """The request in a document of any form; BadRequest if a field is of another type than it can have.
+    """Read a request of any form; raise BadRequest if a field has the wrong type.
 
-    A document in the short form was typed by a person, who learns of any mistake at once: all of them are BadRequest.
+    The short form is typed by a person, who should learn of any mistake at once: there, all of them raise BadRequest.
     """
     read = _read(document, now)
     if is_short(document):
@@ -146,7 +146,7 @@ def _request(shape: Document, now: datetime, reading: Reading) -> Request:
 def _items(
     shape: Document, family: str, read: Callable[[Document, str, int, Reading], T], reading: Reading
 ) -> list[tuple[T, Document, str]]:
-    """The resources of a family that can be had, each with its document and its path."""
+    """Read the resources of a family, except those that are declined; each comes with its document and its path."""
     listed = []
     for index, item in enumerate(shape.get(family, ())):
         path = f"{family}[{index}]"
@@ -208,7 +208,7 @@ def _volume(document: Document, path: str, index: int, reading: Reading) -> Volu
         a_name(document["meta"]["name"], f"{path}.meta.name") if "name" in document["meta"] else f"volume-{index + 1}"
     )
     if kind != "simple-volume-mount":
-        return Volume(name, "", "", kind=kind)  # whoever could mount it will say what it needs
+        return Volume(name, "", "", kind=kind)  # its fields are left to platforms that can mount it
     reading.ignore_unknown(document, _VOLUME, path)
     reading.ignore_unknown_meta(document, path)
     for field in ("path", "resource"):
@@ -264,7 +264,7 @@ def _data(document: Document, path: str, index: int, reading: Reading) -> Data:
 
 
 def _when(value: Any, path: str) -> bool | None:
-    """Whether data goes back also when the session failed; None: it never does."""
+    """Return whether data is written back even if the session failed; None if it is never written back."""
     if isinstance(value, bool):
         return False if value else None
     if not isinstance(value, str) or value not in WHEN:
@@ -305,7 +305,7 @@ def _preparing(schedule: Any, path: str) -> timedelta | None:
 def _link_storage(
     storage: list[tuple[Storage, Document, str]], data: list[tuple[Data, Document, str]], reading: Reading
 ) -> tuple[tuple[Storage, ...], tuple[Data, ...]]:
-    """Each data resource knows its storage and each storage its data, whichever of them said so."""
+    """Link each data resource to its storage, and each storage to its data, whichever of them names the other."""
     links = [
         (reading.names.find(reference, path), item.name, path)
         for item, document, where in storage

@@ -1,4 +1,4 @@
-"""A request once more, with some things changed: the new document, and each change in words."""
+"""A request to run again with changes: the new document, and each change in words."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ WITH_PARAMETERS = frozenset({"app", "jupyter-notebook"})
 def with_changes(
     document: Mapping[str, Any], changes: Mapping[str, Any], set: Mapping[str, Any], words: Mapping[str, str]
 ) -> tuple[Document, tuple[str, ...]]:
-    """The document in its full form, changed: `changes` as the short form has them, `set` and `words` on parameters.
+    """Return the changed document in the full form, and the changes in words.
 
-    Times that were named belong to the first run: without a new `start` it is as soon as possible.
+    `changes` has the fields of the short form; `set` and `words` change parameters. Requested times belong to the
+    first run: without a new `start`, the next one is as soon as possible.
     """
     old = full_document(document)
     new, notes = deepcopy(old), list[str]()
@@ -53,7 +54,7 @@ def with_changes(
 
 
 def _resources(new: Document, given: Mapping[str, Any], compute: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Put the new amounts in place of those by the names of an app's manifest, which count more; what those were."""
+    """Replace an app's resources, which override other amounts, by the new ones; return the old ones by name."""
     executable = new.get("executable", {})
     if short_name(str(executable.get("kind", ""))) != "app":
         return {}
@@ -61,13 +62,13 @@ def _resources(new: Document, given: Mapping[str, Any], compute: Mapping[str, An
     kept = {name: value for name, value in named.items() if name not in given}
     if changed := kept | plain_amounts(given, compute):
         executable["resources"] = changed
-    return dict.fromkeys((*SIZES, "time")) | named  # what was not said is as the manifest has it
+    return dict.fromkeys((*SIZES, "time")) | named  # what wasn't given is as in the manifest
 
 
 def _when(
     old: Document, new: Document, wanted: Document, given: Mapping[str, Any], named: Mapping[str, Any]
 ) -> list[str]:
-    """How long, and from when on."""
+    """Set the new duration and start, and describe the changes."""
     notes: list[str] = []
     before, after = old["schedule"]["requested"], new["schedule"]["requested"]
     if "time" in given:
@@ -87,7 +88,7 @@ def _when(
 
 
 def _parameters(new: Document, set: Mapping[str, Any], words: Mapping[str, str]) -> list[str]:
-    """Put parameters over the old ones; a word is typed as what it replaces."""
+    """Override parameters and describe the changes; a word gets the type of the value that it replaces."""
     if not set and not words:
         return []
     executable = new.get("executable", {})
@@ -101,7 +102,7 @@ def _parameters(new: Document, set: Mapping[str, Any], words: Mapping[str, str])
 
 
 def type_like(word: str, old: Any) -> Any:
-    """A word as text where text was; else as the JSON that it is, and as text if it is none."""
+    """Return a word as text if it replaces text; else parse it as JSON, and keep it as text if it is none."""
     if isinstance(old, str):
         return word
     try:
@@ -111,7 +112,7 @@ def type_like(word: str, old: Any) -> Any:
 
 
 def _describe_change(name: str, old: Any, new: Any) -> list[str]:
-    """A change in words; none if it is the same."""
+    """Describe a change in words; empty if nothing changed."""
     return [] if _text(old) == _text(new) else [f"{name}: {_text(old)} → {_text(new)}"]
 
 
@@ -122,7 +123,7 @@ def _text(value: Any) -> str:
 
 
 def _amount(bounds: Any, unit: str) -> Any:
-    """`4`, `4-16`, `1500MiB`: as a person would write it."""
+    """Write an amount as a person would: `4`, `4-16`, `1500MiB`."""
     if not isinstance(bounds, Mapping):
         return bounds
     least, most = (f"{end}{unit}" if isinstance(end, int) else str(end) for end in (bounds["min"], bounds["max"]))

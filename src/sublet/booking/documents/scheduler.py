@@ -1,4 +1,4 @@
-"""A request's words for a cluster's scheduler, read by the table that they are in."""
+"""Reads a request's options for a cluster's scheduler, by the table of all options."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from sublet.kernel.document_fields import a_list, a_name, decline, refuse
 
 
 def read_scheduler(document: Mapping[str, Any], reading: Reading) -> SchedulerOptions:
-    """The options that a document names; what can't be had of them is a reason."""
+    """Read the scheduler options in a document; what is wrong with them is noted as a reason."""
     given = {name: spec for name, spec in scheduler_specs().items() if document.get(name) is not None}
     read = {name: reading.attempt(None, read_option, document[name], spec) for name, spec in given.items()}
     return SchedulerOptions(**{name: value for name, value in read.items() if value is not None})
 
 
 def read_option(value: Any, spec: Spec) -> Any:
-    """One option, checked; BadRequest says what is wrong with it."""
+    """Read and check one option; raise BadRequest if it is wrong."""
     return _READERS[spec.kind](value, spec)
 
 
@@ -49,7 +49,7 @@ def _switch(value: Any, spec: Spec) -> bool:
 
 
 def _free(value: Any, spec: Spec) -> tuple[str, ...]:
-    """A map of names and values, or a list of `NAME=VALUE`; `true` stands for a name alone."""
+    """Read a map of names and values, or a list of `NAME=VALUE`; `true` means a name without a value."""
     pairs = value.items() if isinstance(value, Mapping) else [_pair(item) for item in a_list(value, spec.name)]
     if len(pairs) > MOST_FREE:
         decline(spec.name, f"there are {len(pairs)} of them", f"At most {MOST_FREE} are read.")

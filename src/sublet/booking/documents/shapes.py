@@ -1,4 +1,4 @@
-"""Documents of any version, or with any part left out, in the one shape of version 1.0.7."""
+"""Converts documents of any version, or with any part left out, to the one shape of version 1.0.7."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from sublet.kernel.document_fields import a_list, a_map, decline
 Document = dict[str, Any]
 
 PLACE = ("platform", "pledge")
-WHERE = (*PLACE, *SCHEDULER_NAMES)  # only there, and who pays
+WHERE = (*PLACE, *SCHEDULER_NAMES)  # where it may run, and who pays
 AFTER = "after"  # the sessions that must have completed first
 PLACES = "places"  # directories of the system that it shares with other sessions
 OUTPUTS = "outputs"  # results that are sent somewhere at the end
 TOP = frozenset(
     {"executable", "compute", "storage", "data", "schedule", "costs", "metrics", AFTER, OUTPUTS, PLACES, *WHERE}
-    | {"resources", "volumes", "computer", "kind", "type", "meta", "name", "description"}  # of older shapes
+    | {"resources", "volumes", "computer", "kind", "type", "meta", "name", "description"}  # in older shapes
 )
-# What schemas put on every component, and a request may carry although only a service fills it in.
+# Fields that schemas put on every component, and that a request may carry although only a service fills them in.
 COMMON = frozenset(
     {"kind", "type", "meta", "name", "uuid", "ident", "href", "url", "description", "created", "modified"}
     | {"messages", "options", "costs", "metrics", "phase", "state", "status", "schedule"}
@@ -42,7 +42,7 @@ DEFAULT_COUNT = {"min": 1, "max": 1}
 
 
 def one_shape(document: Mapping[str, Any]) -> Document:
-    """The same request as version 1.0.7 writes it, with compute and duration filled in: one place to apply rules to."""
+    """Return the request in the shape of version 1.0.7, to which rules apply, with compute and duration filled in."""
     parts = _parts(document)
     shape: Document = {name: value for name, value in parts.items() if name not in TOP or name in _AS_THEY_ARE}
     if "executable" in parts:
@@ -75,12 +75,12 @@ def _parts(document: Mapping[str, Any]) -> Document:
 
 
 def without_nulls(value: Mapping[str, Any]) -> Document:
-    """Fields that are null are fields that aren't there: generated clients send them so."""
+    """Return the fields that aren't null: generated clients send missing fields as null."""
     return {name: item for name, item in value.items() if item is not None}
 
 
 def component(value: Any, path: str) -> Document:
-    """A component with its `kind`, and its name inside `meta`."""
+    """Return a component with its `kind`, and with its name inside `meta`."""
     document = without_nulls(a_map(value, path))
     if "spec" in document and isinstance(document["spec"], Mapping):
         document = without_nulls(document.pop("spec")) | document
@@ -97,7 +97,7 @@ def component(value: Any, path: str) -> Document:
 
 
 def _executable(document: Document) -> Document:
-    """Older containers name their image in parts, and older notebooks keep theirs in `notebook`."""
+    """Convert an older container, which names its image in parts, or an older notebook, which has `notebook`."""
     image = document.get("image")
     if isinstance(image, str):
         place = f"{document.pop('repository')}/{image}" if isinstance(document.get("repository"), str) else image
@@ -150,7 +150,7 @@ def _resources(value: Any, family: str) -> list[Document]:
 
 
 def _bounds(value: Any, path: str, *, is_size: bool) -> Any:
-    """An amount as at least and at most; what is given alone is exact."""
+    """Return an amount as min and max; a single value is both."""
     if not isinstance(value, Mapping):
         return {"min": value, "max": value}
     bounds = without_nulls(value)
@@ -164,7 +164,7 @@ def _bounds(value: Any, path: str, *, is_size: bool) -> Any:
 
 
 def _schedule(schedule: Any) -> Document:
-    """When, and for how long: one block, as now, or a list of them, each with a window, as in older schemas."""
+    """Return the requested times as one block; older schemas have a list of blocks, each with a window."""
     schedule = {"requested": schedule} if isinstance(schedule, list) else schedule
     value = without_nulls(a_map({} if schedule is None else schedule, "schedule"))
     if "requested" not in value:
@@ -188,7 +188,7 @@ def _block(value: Any, path: str) -> Document:
 
 
 def _as_one(blocks: list[Document]) -> Document:
-    """Several blocks as one with all their windows; they can't be of different lengths."""
+    """Merge several blocks into one with all their windows; decline if their durations differ."""
     merged = {name: value for block in blocks for name, value in block.items()}
     if any(block.get("duration") != merged.get("duration") for block in blocks):
         hint = "Send one request for each length."

@@ -1,4 +1,4 @@
-"""The short form that a person writes, turned into the full document."""
+"""Converts the short form, which people write, to the full document."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _ONLY_SHORT = frozenset(
     {*EXECUTABLES, *SIZES, "env", "time", "start", "max_cost", "web", "idle"}
     | {"parameters", "requirements", "entrypoint", "version", "tasks", "each_node", "workdir"}
 )
-_ANYWHERE = frozenset({"version"})  # a schema may have it one day, and means something else
+_ANYWHERE = frozenset({"version"})  # a future schema may have it, with another meaning
 _SHARED = frozenset({"name", "description", "data", "storage", "volumes", AFTER, OUTPUTS, PLACES, *WHERE})
 _ONLY_FULL = frozenset({"executable", "compute", "computer", "schedule", "resources", "request", "costs", "metrics"})
 ANY_DAY = datetime(2000, 1, 1, tzinfo=UTC)
@@ -54,7 +54,7 @@ def is_short(document: Mapping[str, Any]) -> bool:
 
 
 def full_document(document: Mapping[str, Any]) -> Document:
-    """Any document, short, older or full, in the one full form."""
+    """Convert any document, short, older or full, to the one full form."""
     return one_shape(_expand_environment(without_nulls(document)) if is_short(document) else _refuse_mixture(document))
 
 
@@ -77,7 +77,7 @@ def _expand_environment(short: Document) -> Document:
     full: Document = {}
     if executable is not None:
         full["executable"] = executable
-    inside = {"docker-container": "/", "app": "/job/"}.get(kind, "")  # where a container sees what is brought
+    inside = {"docker-container": "/", "app": "/job/"}.get(kind, "")  # where a container sees the data
     data = expand_folder(short, kind, volumes) + expand_data(
         short.get("data", []), inside, volumes, is_app=kind == "app"
     )
@@ -124,7 +124,7 @@ def _compute(short: Document, volumes: list[Document]) -> Document:
 
 
 def plain_amounts(short: Mapping[str, Any], compute: Mapping[str, Any]) -> Document:
-    """The single amounts that were said, by the names that an app's manifest has: there the least counts too."""
+    """Return the exact amounts that were given, by their names in an app's manifest."""
     amounts = {
         name: short[name]
         for name in ("nodes", *WITHOUT_DISK)
@@ -134,7 +134,7 @@ def plain_amounts(short: Mapping[str, Any], compute: Mapping[str, Any]) -> Docum
 
 
 def _check_starts(start: Any) -> None:
-    """A mistake is named where the person made it; the times are read when the request is."""
+    """Check the starts, so that a mistake is reported at the person's own field; the times are read later."""
     several = isinstance(start, list)
     for i, text in enumerate(start if several else [start]):
         path = f"start[{i}]" if several else "start"
@@ -142,7 +142,7 @@ def _check_starts(start: Any) -> None:
 
 
 def _is_interval(start: Any) -> bool:
-    """Whether IVOA's one field can carry it; words, and several windows, travel in the compute resource."""
+    """Whether IVOA's one field can carry a start; words, and several windows, go into the compute resource."""
     return isinstance(start, str) and "/" in start and len(start.split()) == 1
 
 

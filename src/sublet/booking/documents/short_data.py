@@ -1,4 +1,4 @@
-"""What is brought to a session and what room it has, in the short form that a person writes."""
+"""Data, storage and volumes of the short form, expanded to the full form."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _VOLUME = ("path", "resource", "writable")
 
 
 def expand_folder(short: Document, kind: str, volumes: list[Document]) -> list[Document]:
-    """The folder whose content the session finds in its working directory."""
+    """Expand the folder whose content is brought into the working directory, and add its volume."""
     if "workdir" not in short:
         return []
     if kind == "app":
@@ -36,7 +36,7 @@ def expand_folder(short: Document, kind: str, volumes: list[Document]) -> list[D
 
 
 def expand_data(value: Any, inside: str, volumes: list[Document], *, is_app: bool) -> list[Document]:
-    """Data lands where it says, else below `data/` if it has a name, else in the working directory, as it is called."""
+    """Expand data: it goes to its own path, else below `data/` if it has a name, else into the working directory."""
     documents = []
     taken: set[str] = {"workdir"}
     for i, item in enumerate(a_list([value] if isinstance(value, str | Mapping) else value, "data")):
@@ -63,14 +63,14 @@ def expand_data(value: Any, inside: str, volumes: list[Document], *, is_app: boo
 
 
 def _locate_results(given: Document, path: str) -> str:
-    """`from: SESSION/PATH` is the address of what a session left."""
+    """Return the address of results of a session, which are written as `from: SESSION/PATH`."""
     if "location" in given:
         refuse(path, "it has from and location", "Write one of them.")
     return f"session:{a_text(given['from'], f'{path}.from', 4096).removeprefix('session:')}"
 
 
 def _check_apart(volumes: list[Document], path: str) -> None:
-    """Two things can't be in one place."""
+    """Refuse the last volume if another one has the same path."""
     where = str(volumes[-1]["path"]).rstrip("/")
     for other in volumes[:-1]:
         if str(other["path"]).rstrip("/") == where:
@@ -79,7 +79,7 @@ def _check_apart(volumes: list[Document], path: str) -> None:
 
 
 def _name_of(location: str, taken: set[str]) -> str:
-    """`https://…/cube.tar.gz` is called cube."""
+    """Return an unused name for data: `https://…/cube.tar.gz` is called cube."""
     stem = directory_name(last_name(location).lstrip(".").partition(".")[0])
     name, number = stem, 1
     while name in taken:
@@ -89,7 +89,7 @@ def _name_of(location: str, taken: set[str]) -> str:
 
 
 def expand_storage(value: Any, inside: str, volumes: list[Document]) -> list[Document]:
-    """Room of a size; it is seen, and can be written, in a directory of its name."""
+    """Expand storage; each appears as a writable directory of its name."""
     items = [value] if isinstance(value, str | Mapping) else a_list(value, "storage")
     documents = []
     for i, item in enumerate(items):
@@ -108,7 +108,7 @@ def expand_storage(value: Any, inside: str, volumes: list[Document]) -> list[Doc
 
 
 def expand_volumes(value: Any) -> list[Document]:
-    """Where resources that are named elsewhere are seen."""
+    """Expand volumes, which say at which path a named resource appears."""
     documents = []
     for i, item in enumerate(a_list(value, "volumes")):
         path = f"volumes[{i}]"

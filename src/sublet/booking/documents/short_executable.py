@@ -1,4 +1,4 @@
-"""What is to run, in the short form that a person writes."""
+"""The executable of the short form, expanded to the full form."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sublet.booking.documents.shapes import Document
 from sublet.booking.model.amounts import quote_value
 from sublet.kernel.document_fields import a_map, a_name, a_text, refuse, refuse_unknown_fields
 
-# What is to run: the field, and the kind that it makes.
+# The fields that name an executable, and the kind that each makes.
 EXECUTABLES = {
     "run": "command",
     "script": "command",
@@ -23,7 +23,7 @@ EXECUTABLES = {
     "interactive": "interactive",
     "app": "app",
 }
-# What else an executable of a kind may say, and its name in the full form.
+# Further fields of each kind, and their names in the full form.
 _EXTRAS = {
     "command": {"env": "environment", "each_node": "each_node"},
     "docker-container": {
@@ -47,14 +47,14 @@ WEB_FIELDS = ("command", "port")
 
 
 def expand_executable(short: Document) -> tuple[str, Document | None]:
-    """The kind of what is to run, and how the full form says it; None: nothing is run."""
+    """Return the kind of the executable and its full form; None if nothing is run."""
     if "web" in short:
         short = _web_application(short)
     given = [name for name in EXECUTABLES if name in short]
     if given == ["run", "image"]:
-        given = ["image"]  # what to run in the image
+        given = ["image"]  # `run` is the command in the image
     if given in (["image", "notebook"], ["image", "steps"], ["image", "interactive"]):
-        given = given[1:]  # the image that it runs in
+        given = given[1:]  # it runs in the image
     if len(given) > 1:
         refuse(given[1], f"there is {given[0]} too", "Say one thing to run.")
     kind = EXECUTABLES[given[0]] if given else ""
@@ -74,7 +74,7 @@ def expand_executable(short: Document) -> tuple[str, Document | None]:
 
 
 def _read_steps(value: Any) -> Document:
-    """A list of steps, or a map with it that says how they run; a step is words, or a map with `run`."""
+    """Expand steps, from a list or from a map that also says how they run; a step is a command, or a map with `run`."""
     whole = {"run": value} if isinstance(value, list) else a_map(value, "steps")
     refuse_unknown_fields(whole, _STEPS, "steps")
     steps: list[Document] = []
@@ -90,7 +90,7 @@ def _read_steps(value: Any) -> Document:
 
 
 def _web_application(short: Document) -> Document:
-    """`web` beside what is run: a session that someone opens, on this port; `auto`: on one that it is told."""
+    """Turn a command with `web` into an interactive session on this port; with `auto`, the port is chosen for it."""
     port = short["web"]
     is_told = port is True or port == AUTO
     if not is_told and (type(port) is not int or not 0 < port < 65536):
@@ -141,7 +141,7 @@ def _task(task: Any, path: str) -> Any:
 
 
 def _words(value: Any, path: str) -> list[str]:
-    """A command line as its words; a number that stands alone is a word too."""
+    """Split a command line into words; a list may also contain numbers."""
     if isinstance(value, str):
         try:
             words = shlex.split(value)

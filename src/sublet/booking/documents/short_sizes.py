@@ -1,4 +1,4 @@
-"""Amounts of memory, disk and storage, read from the short form and written in the full one."""
+"""Sizes of memory, disk and storage, read from the short form and written in the full one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sublet.kernel.errors import BadAmount
 
 
 def read_sizes(value: Any) -> Range:
-    """An amount with its unit, or the least and the most of one."""
+    """Parse a size with its unit, or a range of sizes."""
     if not isinstance(value, str):
         raise BadAmount(text=quote_value(value), what="an amount of memory", example=_with_unit(value))
     return parse_memories(value)
@@ -23,7 +23,7 @@ def _with_unit(value: Any) -> str:
 
 
 def write_amount(size: int) -> int | str:
-    """IVOA counts GiB; what isn't whole is written with its unit."""
+    """Write a size as a number of GiB, as IVOA counts, or with its unit if it isn't whole."""
     if size % GIB == 0:
         return size // GIB
     return f"{size // MIB}MiB" if size % MIB == 0 else f"{size}B"

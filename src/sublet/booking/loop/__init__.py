@@ -1,1 +1,1 @@
-"""The reconcile loop: takes every session that is due one step on, and keeps what it promised true."""
+"""The reconcile loop: takes every session that is due one step further, and looks after bookings and retention."""

@@ -1,7 +1,8 @@
-"""Notice that the machine's clock was set, and let the times of what runs here follow it.
+"""Notices that the machine's clock was set, and moves the times of sessions that run here.
 
 Sessions here last as long as they were given, by the steady clock. When someone sets the machine's clock, their
-recorded times are moved by as much, so that they mean the same moments as before. A time that was asked for stays.
+recorded times are moved by the same amount, so that they mean the same moments as before. A time that was requested
+stays.
 """
 
 from __future__ import annotations
@@ -19,35 +20,35 @@ from sublet.platforms.local.shim import clocks
 from sublet.platforms.local.shim.processes import boot_id
 from sublet.store.tx import Tx
 
-LEAST = timedelta(seconds=2)  # smaller differences are clocks being corrected smoothly
+LEAST = timedelta(seconds=2)  # smaller differences are smooth corrections of the clock
 ALL = 1_000_000
 TIMES = ("start", "until", "started", "ended")
 
 
 class ClockWatch:
-    """Looks at the clock at each turn of the loop; the database remembers how it was set."""
+    """Checks the clock at each turn of the loop; the database remembers how it was set."""
 
     def __init__(self, context: LoopContext) -> None:
-        """Nothing was seen yet."""
+        """Start with nothing seen."""
         self._context = context
-        self._recorded: float | None = None  # the offset that the database has
+        self._recorded: float | None = None  # the offset in the database
         self._is_doubted = False  # whether the records were seen to follow another setting of the clock
-        self.followed = 0  # steps of the clock since this process began
+        self.followed = 0  # times that the offset was recorded since this process began
 
     @property
     def offset(self) -> float | None:
-        """How far the clock was ahead of the steady one at the last look; None: nobody has looked."""
+        """Return how far the clock was ahead of the steady one at the last look; None before the first."""
         return self._recorded
 
     @property
     def is_behind(self) -> bool:
-        """Whether the clock was set since the last look: recorded times can't be compared with it."""
+        """Whether the clock was set since the last look, so that recorded times can't be compared with it."""
         return self._recorded is not None and abs(clocks.offset() - self._recorded) >= LEAST.total_seconds() / 2
 
     def agrees(self, tx: Tx) -> bool:
-        """Whether recorded times follow the clock as this process saw it last; if not, it looks again.
+        """Whether recorded times follow the clock as this process saw it last; if not, the next look compares again.
 
-        Another process may have followed a step that was taken back before this one looked.
+        Another process may have followed a step that was undone before this one looked.
         """
         recorded = tx.clocks.offset(boot_id())
         seen = self._recorded
@@ -74,7 +75,7 @@ class ClockWatch:
             await self._look_anew()
 
     async def _look_anew(self) -> None:
-        """What was seen lately is no more known to be new."""
+        """Discard all surveys, whose age is unknown now, and look for free room again."""
         for platform in self._context.platforms.by_name.values():
             platform.expire_survey()
         self._context.platforms.surveys.clear()
@@ -83,7 +84,7 @@ class ClockWatch:
 
 
 def read_recorded_now(tx: Tx, now: datetime) -> datetime:
-    """The time by the clock that recorded times follow: for a moment after someone set the machine's, another."""
+    """Return the time by the clock that recorded times follow; just after the clock was set, this is not `now`."""
     recorded = tx.clocks.offset(boot_id())
     if recorded is None or abs(recorded.total_seconds() - clocks.offset()) < LEAST.total_seconds() / 2:
         return now
@@ -91,13 +92,13 @@ def read_recorded_now(tx: Tx, now: datetime) -> datetime:
 
 
 def describe_step(step: timedelta) -> str:
-    """`set forward by 1h`, in whole seconds."""
+    """Describe a step in whole seconds: `set forward by 1h`."""
     length = describe_duration(timedelta(seconds=round(abs(step).total_seconds())))
     return f"set {'forward' if step > timedelta(0) else 'back'} by {length}"
 
 
 def follow_clock(tx: Tx, platforms: list[str], offset: float, now: datetime) -> timedelta:
-    """Record how the clock is set, and if it was stepped, move the times of sessions on these platforms."""
+    """Record how the clock is set, move the times of sessions on these platforms by its step, and return the step."""
     step = tx.clocks.follow(boot_id(), timedelta(seconds=offset), now, least=LEAST)
     if not step:
         return step

@@ -1,4 +1,4 @@
-"""What the steps of the loop work with."""
+"""What the loop passes to each step."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sublet.store.store import Store
 
 @dataclass(frozen=True)
 class LoopContext:
-    """Passed to each step, so that a step is a function of its context and a session."""
+    """What a step needs, so that a step is a function of its context and a session."""
 
     settings: Settings
     store: Store
@@ -41,4 +41,4 @@ class LoopContext:
     systems: NodeSystems
     price_book: PriceBook
     visits: Visits
-    has_strangers: bool  # what is run is not for the person whose machine this is
+    has_strangers: bool  # sessions belong to other people than the owner of this machine

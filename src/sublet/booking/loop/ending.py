@@ -1,4 +1,4 @@
-"""How a session with a job comes to its end: by itself, by being cancelled, or because its platform has lost it."""
+"""How a session with a job ends: by itself, by being cancelled, or because its platform has lost it."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ LOST = frozenset({Mark.LOST})
 
 
 async def ask_state(platform: Platform, session: Session) -> JobState:
-    """How its job is, as its platform says."""
+    """Return the state of a session's job, as its platform reports it."""
     states = await platform.ask([session.job])
     return states.get(session.job) or JobState(State.UNKNOWN)
 
 
 def record_end(context: LoopContext, session: Session, state: JobState) -> Step:
-    """Its job has ended, as its platform says."""
+    """Return the step for a job that has ended, as its platform reports."""
     end = with_reason(session, state.end or End(EndKind.UNKNOWN))
     ended = state.ended or context.now()
     started = session.started or state.started
     if state.started and state.ended and context.platforms.of(session).is_here:
-        started = state.started  # by the clock as it was set at the end, so that the time between them is true
+        started = state.started  # by the clock as it was set at the end, so that the time between them is right
     tariff = context.price_book.of(session.offer.platform, session.offer.pledge)
     end = count_energy(session, end, started, ended, tariff)
     changes = {"end": end, "ended": ended, "started": min(started, ended) if started else None}
@@ -39,7 +39,7 @@ def record_end(context: LoopContext, session: Session, state: JobState) -> Step:
 
 
 async def cancel_job(context: LoopContext, session: Session, platform: Platform, state: JobState) -> Step:
-    """Have it stopped. What the platform has no record of, even after it was told to stop it, is given up."""
+    """Cancel a job; if the platform has no record of it, even after being told to cancel it, the job is given up."""
     point("cancel.before")
     await platform.cancel([session.job], session.cancel_by)
     point("cancel.after")
@@ -55,14 +55,14 @@ async def cancel_job(context: LoopContext, session: Session, platform: Platform,
 
 
 def note_found(context: LoopContext, session: Session, state: JobState) -> Step | None:
-    """Its platform knows it again."""
+    """Return a step that clears the condition of a lost job if its platform knows it again; else None."""
     if session.lost is None or state.state is State.UNKNOWN:
         return None
     return Step(due=context.now(), changes={"lost": None, **set_condition()})
 
 
 async def give_up_lost(context: LoopContext, session: Session, platform: Platform, state: JobState) -> Step:
-    """Its platform has no record of it: say so, and until when that may last. It is never started again by itself."""
+    """Report a job that its platform has no record of, and until when to wait; it is never restarted automatically."""
     now = context.now()
     lost = session.lost or now
     until = _give_up_at(context, session, state, lost)
@@ -79,7 +79,7 @@ async def give_up_lost(context: LoopContext, session: Session, platform: Platfor
 
 
 async def _end_unstarted(context: LoopContext, session: Session, platform: Platform, lost: datetime) -> Step:
-    """End what waited in a queue that lost it; first see to it that it never runs, should the queue find it again."""
+    """End a session that was lost in a queue, after making sure that it never runs should the queue find it again."""
     name = session.offer.platform
     await platform.cancel([session.job], f"sublet, because {name} had no record of it")
     state = await ask_state(platform, session)
@@ -99,7 +99,7 @@ def _may_have_run(session: Session, state: JobState) -> bool:
 
 
 def _give_up_at(context: LoopContext, session: Session, state: JobState, lost: datetime) -> datetime:
-    """What may have run is waited for until its time is over; what only waited in a queue, for a while."""
+    """Return when to give up: after its time limit if the session may have run, else a while after it was lost."""
     if not _may_have_run(session, state):
         return lost + context.settings.lost_after
     until = session.until or (session.started or state.started or lost) + session.offer.duration
@@ -107,21 +107,21 @@ def _give_up_at(context: LoopContext, session: Session, state: JobState, lost: d
 
 
 def with_reason(session: Session, end: End) -> End:
-    """An end by being cancelled, with the reason that whoever cancelled it gave."""
+    """Add the reason for a cancellation to an end, if one was given."""
     if end.kind is not EndKind.CANCELLED or not session.cancel_reason:
         return end
     return replace(end, detail="; ".join(part for part in (session.cancel_reason, end.detail) if part))
 
 
 async def end_waiting(context: LoopContext, session: Session) -> Step | None:
-    """The end of what waits and may not be run, or is not wanted any more."""
+    """Return the end of a waiting session that was cancelled, or whose code may not be run; else None."""
     if revoked := await context.code.describe_code(session):
         return fail_early(context, EndKind.NOT_APPROVED, revoked)
     return _stop_early(context, session) if session.cancel_by else None
 
 
 def _stop_early(context: LoopContext, session: Session) -> Step:
-    """Cancelled before it was submitted."""
+    """Return the end of a session that was cancelled before it was submitted."""
     now = context.now()
     end = with_reason(session, End(EndKind.CANCELLED, by=session.cancel_by))
     changes = {"end": end, "ended": now, **set_condition()}

@@ -1,4 +1,4 @@
-"""Turns: an account's places at its site, given out one by one so that everybody gets some."""
+"""Fair share: an account's places at its site, given out in turns so that everyone gets some."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from sublet.booking.model.session import Session
 from sublet.booking.store.fair_share import SharePlace
 from sublet.store.tx import Tx
 
-LOOK = timedelta(seconds=30)  # between two looks; when a place comes free, whose turn it is is told at once
+LOOK = timedelta(seconds=30)  # between two checks; when a place comes free, the next in turn is woken at once
 
 
 async def no_turn(context: LoopContext, session: Session) -> Step | None:
-    """A step that holds a session back until it is its turn; None if it may be submitted."""
+    """Return a step that holds a session back until its turn, or None if it may be submitted."""
     if context.platforms.noun_of(session.offer.platform) != "account":
         return None
     now = context.now()
@@ -37,7 +37,7 @@ async def no_turn(context: LoopContext, session: Session) -> Step | None:
 
 
 def end_turn(tx: Tx, session: Session, now: datetime) -> None:
-    """A session has left the site, or never got there: whose turn it is now is looked at."""
+    """Free a session's place at the site, and wake the sessions whose turn it is now."""
     _wake(tx, tx.turns.end(session.id, now), now)
 
 

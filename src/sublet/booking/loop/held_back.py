@@ -1,4 +1,4 @@
-"""Sessions that wait while their platform is being drained, and what becomes of them afterwards."""
+"""Sessions that wait while their platform is drained, and booking them again afterwards."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ HELD_BACK = frozenset({Mark.HELD_BACK})
 
 
 def is_held(session: Session) -> bool:
-    """Whether a drain holds a session back: it was accepted, and its platform does not have it yet."""
+    """Whether a drain can hold a session back: it was accepted, and its platform does not have it yet."""
     return session.phase in WAIT and not session.job
 
 
 def holds_back(drain: Drain, session: Session) -> bool:
-    """Whether this drain does: not if it is over before the session's time comes."""
+    """Whether this drain holds a session back; not if the drain is over before the session's start."""
     booked = session.offer.is_in_calendar
     return is_held(session) and not (booked and drain.until and session.start and session.start >= drain.until)
 
 
 async def hold_back(context: LoopContext, session: Session) -> Step | None:
-    """A step that holds a session back while its platform is being drained; None if it may go on."""
+    """Return a step that holds a session back while its platform is drained, or None if it may continue."""
     now = context.now()
     drain = await context.store.read(lambda tx: tx.drains.get(session.offer.platform, now))
     if drain is None:
@@ -48,7 +48,7 @@ async def hold_back(context: LoopContext, session: Session) -> Step | None:
 
 
 def go_on(tx: Tx, platform: str, now: datetime, horizon: timedelta) -> None:
-    """A drain is over: look at those that it held back, and give those whose time has passed another."""
+    """Wake the sessions that a drain held back, now that it is over, and rebook those whose start has passed."""
     for session in tx.sessions.list(platform=platform, phases=WAIT, limit=MOST).items:
         if is_held(session) and not session.cancel_by:
             tx.sessions.change(session.id, now=now, due=now, **set_condition())
@@ -57,7 +57,7 @@ def go_on(tx: Tx, platform: str, now: datetime, horizon: timedelta) -> None:
 
 
 def _book_later(tx: Tx, session: Session, now: datetime, horizon: timedelta) -> None:
-    """Book the whole time anew, as early as there is room in what was asked for; else it keeps what is left of it."""
+    """Book the whole duration again, as early as the request allows; if there is no room, keep what is left."""
     asked, offer = tx.offersets.get(session.offerset), session.offer
     soonest = now.replace(microsecond=0) + timedelta(seconds=1) + offer.prepare
     windows = _windows(asked.request, soonest, horizon) if asked else []
@@ -86,7 +86,7 @@ def _book_later(tx: Tx, session: Session, now: datetime, horizon: timedelta) -> 
 
 
 def _windows(request: Request, soonest: datetime, horizon: timedelta) -> list[Window]:
-    """When it may still start, of what was asked for."""
+    """Return the requested windows in which the session may still start."""
     if request.recurring:
         return []
     if not request.windows:

@@ -1,4 +1,4 @@
-"""Ends interactive sessions that nobody has open, after their owners were told."""
+"""Ends interactive sessions that nobody has open, after warning their owners."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ STOPPING = "nobody has it open, so it is being stopped"
 
 
 async def find_idle_end(context: LoopContext, session: Session, state: JobState) -> IdleEnd | None:
-    """When it ends unless someone opens it; who is led to another server does not pass by here, and is not counted."""
+    """Return when an idle session ends; None if it isn't available, or its visitors connect to another server."""
     if session.phase is not Phase.AVAILABLE or (state.connector and state.connector.leads_elsewhere):
         return None
     return await context.visits.find_idle_end(session)
 
 
 def describe_idle(idle_end: IdleEnd | None, now: datetime) -> tuple[str, Marks]:
-    """What its owner is told shortly before, and the mark for it; nothing before that."""
+    """Return the warning for the session's owner, and its mark; empty until shortly before the end."""
     if idle_end is None or now < idle_end.warn_at:
         return "", NONE
     return f"nobody has it open: it ends at {idle_end.at:%Y-%m-%d %H:%M:%S} UTC unless someone opens it", UNUSED
 
 
 def look_sooner(due: datetime, idle_end: IdleEnd | None, now: datetime) -> datetime:
-    """When to look at it again."""
+    """Return when to look at the session again."""
     return min(due, idle_end.find_next_look(now)) if idle_end else due

@@ -1,7 +1,8 @@
-"""When room comes free early, what waits for it and named no time of its own moves up.
+"""Moves waiting sessions that asked for no particular time up, when room comes free early.
 
-A booked start is a promise not to be late. Who asked for a time gets that time; who asked for *as soon as possible*
-gets just that, also when what ran before ended before its time was over, or when its data came sooner than expected.
+A booked start is a promise not to be late. A session that asked for a time keeps that time; one that asked for *as
+soon as possible* moves up when an earlier session ends before its time, or when its own data arrives sooner than
+expected.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ from sublet.booking.model.request import Window
 from sublet.booking.model.session import Session
 from sublet.store.tx import Tx
 
-AT_ONCE = 50  # sessions that are looked at, those that would start first
-WORTH = timedelta(seconds=5)  # to gain less than this nothing is moved
+AT_ONCE = 50  # sessions that are looked at, in the order of their starts
+WORTH = timedelta(seconds=5)  # nothing is moved for less than this
 SECOND = timedelta(seconds=1)  # starts are whole seconds
 
 
 def move_up(tx: Tx, platform: str, now: datetime, named: set[str]) -> int:
-    """Give the sessions that wait on a platform an earlier start where there is room; how many moved.
+    """Give the sessions that wait on a platform an earlier start where there is room; return how many moved.
 
-    `named` are those of them that are known to have asked for their time: they need not be looked at again.
+    `named` collects those that are known to have asked for their time: they need not be looked at again.
     """
     if tx.drains.get(platform, now):
         return 0
@@ -45,13 +46,13 @@ def move_up(tx: Tx, platform: str, now: datetime, named: set[str]) -> int:
 
 
 def _names_time(tx: Tx, session: Session) -> bool:
-    """Whether a session asked for its time; of one whose request is gone that is not known, and it stays."""
+    """Whether a session asked for its time; one whose request is gone is assumed to have."""
     asked = tx.offersets.get(session.offerset)
     return asked is None or bool(asked.request.windows or asked.request.recurring)
 
 
 def find_causes(tx: Tx, session: Session, now: datetime) -> list[Reason]:
-    """The unaccepted offers that keep an accepted session from an earlier start; none if it asked for its time."""
+    """Return the unaccepted offers that prevent an earlier start of a session; none if it asked for its time."""
     offer, start = session.offer, session.start
     if not start or _names_time(tx, session):
         return []
@@ -69,11 +70,11 @@ def find_causes(tx: Tx, session: Session, now: datetime) -> list[Reason]:
 
 
 def start_once_ready(tx: Tx, session: Session, now: datetime) -> None:
-    """Let a session that was prepared sooner than expected start as soon as there is room for it."""
+    """Let a session that was prepared sooner than expected start as soon as there is room."""
     offer, start = session.offer, session.start
     if session.cancel_by or not start or tx.drains.get(offer.platform, now) or _names_time(tx, session):
         return
-    begun = start - offer.prepare  # from then on its storage is its own
+    begun = start - offer.prepare  # from then on its storage is booked
     soonest = _after_others(tx, session, _next_second(now))
     if start - soonest < SECOND or soonest < begun:
         return
@@ -92,7 +93,7 @@ def _soonest(offer: Offer, now: datetime) -> datetime:
 
 
 def _after_others(tx: Tx, session: Session, soonest: datetime) -> datetime:
-    """Not before the sessions that it waits for have ended."""
+    """Return the earliest start that is after the sessions it waits for."""
     if not session.offer.after:
         return soonest
     others = (tx.sessions.get(other.id) for other in tx.dependencies.of(session.id) if other.open)
@@ -100,7 +101,7 @@ def _after_others(tx: Tx, session: Session, soonest: datetime) -> datetime:
 
 
 def _earlier(tx: Tx, offer: Offer, soonest: datetime, start: datetime) -> Slot | None:
-    """Where the same could start before `start`."""
+    """Return a slot for the same resources before `start`, or None."""
     return tx.books.calendar(offer.platform).earliest(
         offer.shape,
         len(offer.nodes),
@@ -114,7 +115,7 @@ def _earlier(tx: Tx, offer: Offer, soonest: datetime, start: datetime) -> Slot |
 
 
 def _find_slot(tx: Tx, id: str, offer: Offer, soonest: datetime, start: datetime) -> Slot | None:
-    """Where a session could start before `start`, if it gave up what it has."""
+    """Return a slot for a session before `start`, if it gave up its booking; or None."""
     with tx.books.calendar(offer.platform).set_aside([id]):
         return _earlier(tx, offer, soonest, start)
 

@@ -1,4 +1,4 @@
-"""Who claims work: a process, known so well that a dead one is known to be dead."""
+"""The owner of claimed work: a process, described so that others can tell when it is dead."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """A process that claims work: host, pid and when it began, so that a dead one is known to be dead."""
+    """A process that claims work, by host, pid and start time, so that others can tell when it is dead."""
 
     host: str
     pid: int
@@ -21,22 +21,22 @@ class Owner:
 
     @classmethod
     def here(cls) -> Owner:
-        """This process."""
+        """Return this process."""
         return cls(socket.gethostname(), os.getpid(), _began(os.getpid()))
 
     @classmethod
     def read(cls, text: str) -> Owner:
-        """The process that wrote this."""
+        """Parse the text that a process wrote into its claims."""
         host, pid, began = [*text.split("/"), "", ""][:3]
         return cls(host, int(pid) if pid.isdigit() else 0, began)
 
     def lives(self) -> bool:
-        """Whether it still runs, as far as can be known from this host."""
+        """Whether the process still runs, as far as can be known from this host."""
         return self.host != socket.gethostname() or _began(self.pid) == self.began
 
 
 def _began(pid: int) -> str:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-    except (FileNotFoundError, ProcessLookupError):  # anything else says nothing about it
+    except (FileNotFoundError, ProcessLookupError):  # other errors don't mean that it is gone
         return ""

@@ -1,4 +1,4 @@
-"""What is heard of jobs: news where platforms tell, and a question after all of them once in a while."""
+"""News of jobs: reports of platforms that send them, and polling all jobs once in a while."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from sublet.kernel.errors import SubletError
 from sublet.kernel.log import log
 from sublet.store.tx import Tx
 
-Told = tuple[str, Marks]  # a condition and its marks: when either is another, it is written anew
+Told = tuple[str, Marks]  # a condition and its marks: a change of either is recorded
 NOTHING: Told = ("", NONE)
 BATCH = 500
-LISTEN = 0.1  # seconds between two looks at what platforms have to tell, while something runs
-SWEEP = timedelta(minutes=1)  # how often all running jobs are asked after, whatever the news say
+LISTEN = 0.1  # seconds between two checks for news of platforms, while something runs
+SWEEP = timedelta(minutes=1)  # how often all running jobs are polled, whatever the news say
 
 
 class JobPolling:
-    """Makes sessions due whose jobs have something new."""
+    """Makes sessions due whose jobs have news."""
 
     def __init__(self, context: LoopContext) -> None:
-        """Nothing was heard yet."""
+        """Start with nothing heard."""
         self.context = context
-        self.running: dict[str, str] = {}  # sessions with a job that this process listens for → their platforms
+        self.running: dict[str, str] = {}  # sessions with a job that this process watches → their platforms
         self.swept: dict[str, datetime] = {}
-        self.sweeps: dict[str, asyncio.Task[None]] = {}  # under way: one platform's silence keeps no other waiting
-        self.seen: dict[str, dict[str, Told]] = {}  # platform → job → what was told of it at the last sweep
+        self.sweeps: dict[str, asyncio.Task[None]] = {}  # under way: a silent platform doesn't delay the others
+        self.seen: dict[str, dict[str, Told]] = {}  # platform → job → its condition and marks at the last sweep
 
     async def hear(self, now: datetime) -> bool:
-        """Take what the platforms have to tell, those sessions are due at once; whether there was anything."""
+        """Make sessions due that platforms have news of, and start due sweeps; return whether there was any."""
         heard = False
         for name, platform in list(self.context.platforms.by_name.items()):
             try:
@@ -55,7 +55,7 @@ class JobPolling:
         return heard
 
     async def _sweep(self, name: str, now: datetime) -> None:
-        """Ask after every job of a platform, in bulk, and wake the sessions of those that have changed."""
+        """Poll every job of a platform, in bulk, and wake the sessions of those that have changed."""
         jobs = await self.context.store.read(lambda tx: tx.sessions.active(name))
         self.running |= dict.fromkeys(jobs, name)
         wanted = list(jobs.values())
@@ -83,7 +83,7 @@ class JobPolling:
         self.context.signals.nudged.set()
 
     async def _tell_all(self, platform: str, jobs: Sequence[str], error: SubletError, now: datetime) -> None:
-        """Say of sessions that run why nothing is heard of them; when it is again, their condition is another."""
+        """Record in running sessions why their platform can't be polled; the next successful poll replaces that."""
 
         def tell(tx: Tx) -> None:
             for session in tx.sessions.by_job(platform, jobs):
@@ -96,7 +96,7 @@ class JobPolling:
 
     @staticmethod
     def _has_changed(state: JobState | None, before: Told) -> bool:
-        """Whether a job has ended, is lost, or is told of otherwise than at the last sweep."""
+        """Whether a job has ended, is lost, or has another condition than at the last sweep."""
         if state is None or state.state not in (State.RUNNING, State.QUEUED):
             return True
         return (state.condition, state.marks) != before
@@ -112,7 +112,7 @@ class JobPolling:
             await self.context.store.write(wake)
 
     def listens_in(self, name: str, now: datetime) -> float:
-        """Seconds until a platform with jobs may have something new: soon, if it tells; else when it is asked again."""
+        """Return the seconds until a platform with jobs may have news: soon if it sends them, else at the next poll."""
         platform, last = self.context.platforms.by_name.get(name), self.swept.get(name)
         if platform is None or platform.tells or last is None:
             return LISTEN

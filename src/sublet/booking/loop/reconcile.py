@@ -1,7 +1,7 @@
-"""The loop: expire offers, hear news from platforms, and take every session that is due one step on.
+"""The loop: expires offers, takes news from platforms, and takes every session that is due one step further.
 
-Work is claimed in the database, with a token and a lease, so several processes can share it; whatever a step does is
-applied only if the claim still holds. A turn costs what changed, not what exists.
+Work is claimed in the database, with a token and a lease, so several processes can share it; a step is only applied if
+its claim still holds. A turn costs what changed, not what exists.
 """
 
 from __future__ import annotations
@@ -46,33 +46,33 @@ log = structlog.get_logger()
 
 AT_ONCE = 64  # sessions that are worked on at the same time
 BATCH = 500
-IDLE = 1.0  # seconds between two looks at the database: another process may have written there
-AGAIN = timedelta(seconds=10)  # after a step that failed for the moment
+IDLE = 1.0  # seconds between two looks at the database, where another process may have written
+AGAIN = timedelta(seconds=10)  # after a step that failed temporarily
 FAULT = "a fault of the service keeps it from going on ({name}), and its log says more; it is tried again"
 
 
 class Loop:
-    """Runs until it is stopped; what it leaves unfinished another process, or the next one, takes up."""
+    """The loop, which runs until it is stopped; another process, or the next one, takes up unfinished work."""
 
     def __init__(
         self, context: LoopContext, refresh: Callable[[], Awaitable[None]], caretakers: Sequence[Caretaker]
     ) -> None:
-        """Get ready to work; `refresh` looks whether the platforms are still the same."""
+        """Prepare the loop; `refresh` checks whether the platforms have changed."""
         self.context, self.refresh, self.caretakers = context, refresh, caretakers
         self.owner = Owner.here()
         self.hearing = JobPolling(context)
         self.tasks: dict[str, tuple[asyncio.Task[None], str]] = {}  # session → its task and the claim's token
         self.due: datetime | None = None  # when the next session is due, as the last turn saw it
-        self.dropped: list[tuple[str, str]] = []  # sessions whose task broke, and the claims that it had
-        self.faults: dict[str, str] = {}  # sessions whose task broke in a way that would come again, and how, in words
+        self.dropped: list[tuple[str, str]] = []  # sessions whose task failed, and the tokens of their claims
+        self.faults: dict[str, str] = {}  # sessions whose task failed in a way that would recur, and how, in words
         self.renewed = context.now()
-        self.named: dict[str, set[str]] = {}  # by platform, sessions that wait for a time that they asked for
+        self.named: dict[str, set[str]] = {}  # by platform, waiting sessions that asked for their time
         self.forgetting = Forgetting(context)
         self.backoff = Backoff()
         self.clock_watch = ClockWatch(context)
 
     async def run(self) -> None:
-        """Turn after turn, whatever happens in one."""
+        """Run turn after turn, whatever happens in one."""
         began = False
         while True:
             self.context.signals.nudged.clear()
@@ -84,28 +84,28 @@ class Loop:
                 with metrics.turn.time():
                     busy = await self.turn()
                 if self.context.loop_state.trouble:
-                    await self.context.store.check()  # a turn with nothing to write tells nothing of a full disk
+                    await self.context.store.check()  # a turn with nothing to write doesn't notice a full disk
                 self.context.loop_state.trouble = ""
                 if not busy:
                     await self._rest()
-            except Exception as error:  # one turn of the loop is one of the two doors where anything may come through
+            except Exception as error:  # one turn of the loop is one of the two places where any exception is caught
                 self._fail(error)
                 await asyncio.sleep(1)
 
     def _fail(self, error: Exception) -> None:
-        """Count and tell a turn that failed; the same trouble is told at length only once."""
+        """Count and log a failed turn; repeated trouble is logged without its traceback."""
         metrics.turn_failures.inc()
-        trouble = f"a fault that its log tells of ({type(error).__name__})"  # anyone may see this: no names in it
+        trouble = f"a fault that its log tells of ({type(error).__name__})"  # anyone may see this, so it has no details
         if short := find_shortage(error):
             trouble = f"this machine is short of something ({short})"
         elif isinstance(error, BrokenStore):
             trouble = f"the database can't be used ({error.values.get('why')})"
         log.error("turn.failed", why=str(error), exc_info=error if trouble != self.context.loop_state.trouble else None)
         self.context.loop_state.trouble = trouble
-        self.hearing.swept.clear()  # news that were heard in this turn may be lost: ask after everything
+        self.hearing.swept.clear()  # news of this turn may be lost: poll everything
 
     async def stop(self) -> None:
-        """Let go of what is being worked on; platforms go on running it."""
+        """Stop all tasks and release their claims; platforms keep running the jobs."""
         tasks = [*(task for task, _ in self.tasks.values()), *self.hearing.sweeps.values()]
         for task in tasks:
             task.cancel()
@@ -113,7 +113,7 @@ class Loop:
         await self.context.store.write(lambda tx: tx.sessions.release_all(str(self.owner)))
 
     async def turn(self) -> bool:
-        """One turn; whether there was anything to do."""
+        """Run one turn; return whether there was anything to do."""
         await self.clock_watch.look()
         now = self.context.now()
         await self.refresh()
@@ -138,7 +138,7 @@ class Loop:
         return heard or behind or bool(expired) or bool(claimed)
 
     async def _move_up(self, now: datetime) -> None:
-        """Let those who wait have what came free."""
+        """Move waiting sessions up on platforms where room came free."""
         while self.context.signals.freed:
             platform = self.context.signals.freed.pop()
             named = self.named.setdefault(platform, set())
@@ -159,18 +159,18 @@ class Loop:
         return len(expired), tx.sessions.claim(now, str(self.owner), self.context.settings.claim, room, names)
 
     def _end_step(self, id: str, token: str, task: asyncio.Task[None]) -> None:
-        if self.tasks.get(id) == (task, token):  # it may have been claimed again before this was heard
+        if self.tasks.get(id) == (task, token):  # it may have been claimed again before this callback
             del self.tasks[id]
         self.context.signals.nudged.set()
         if not task.cancelled() and (error := task.exception()):
             log.error("step.crashed", session=id, why=repr(error))
-            if isinstance(error, BrokenStore):  # any other fault would come again: its claim's end is soon enough
+            if isinstance(error, BrokenStore):  # other faults would recur, and wait for the end of their claim
                 self.dropped.append((id, token))
             else:
                 self.faults[id] = FAULT.format(name=type(error).__name__)
 
     async def _give_back(self) -> None:
-        """Let those be claimed again whose task broke, as when the database could not be written; tell the others."""
+        """Release the claims of tasks that the database failed, and record the other faults in their sessions."""
         if self.faults:
             faults, now = dict(self.faults), self.context.now()
             await self.context.store.write(lambda tx: _tell_faults(tx, faults, now))
@@ -182,19 +182,19 @@ class Loop:
             del self.dropped[: len(some)]
 
     async def _work(self, work: Claim) -> None:
-        """Take a session as many steps on as can be taken now."""
+        """Take a session as many steps further as is possible now."""
         session: Session | None = work.session
         while session is not None:
             followed = self.clock_watch.followed
             with fix_clock(self.clock_watch.offset):
                 step = None if self.clock_watch.is_behind else await self._take_step(session)
-            if step is None or followed != self.clock_watch.followed:  # it was judged by times that have moved since
+            if step is None or followed != self.clock_watch.followed:  # it was decided by times that have moved since
                 await self._hand_back(session.id, work.token)
                 return
             session = await self._apply(session, work.token, step)
 
     async def _take_step(self, session: Session) -> Step:
-        """One step, or when it is to be tried again."""
+        """Take one step; if that fails temporarily, return a step that tries again later."""
         try:
             step = await STEPS[session.phase](self.context, session)
         except (SubletError, OSError, MemoryError) as error:
@@ -203,7 +203,7 @@ class Loop:
         return step
 
     async def _hand_back(self, id: str, token: str) -> None:
-        """Let it be claimed anew, at once."""
+        """Release a claim, and make the session due at once."""
 
         def release(tx: Tx) -> None:
             now = read_recorded_now(tx, self.context.now())
@@ -213,7 +213,7 @@ class Loop:
         await self.context.store.write(release)
 
     def _try_later(self, session: Session, error: SubletError | OSError | MemoryError) -> Step:
-        """What failed for the moment; what this machine is short of is waited for a little longer each time."""
+        """Return a step that tries again later, with backoff if this machine is short of something."""
         if short := find_shortage(error):
             wait = self.backoff.lengthen(session.id)
             words = f"this machine is short of something ({short}); it is tried again"
@@ -229,7 +229,7 @@ class Loop:
         return Step(due=self.context.now() + AGAIN, changes=changes)
 
     async def _apply(self, old: Session, token: str, step: Step) -> Session | None:
-        """Record a step, if the claim still holds; the session again if it can go on at once."""
+        """Record a step, if the claim still holds; return the session if it can continue at once."""
         now = self.context.now()
         more = step.due is not None and step.due <= now
 
@@ -248,7 +248,7 @@ class Loop:
         new, goes_on = await self.context.store.write(record)
         if new is None:
             log.warning("claim.lost", session=old.id)
-            self.context.loop_state.fresh.discard(old.id)  # whoever has it now may submit it
+            self.context.loop_state.fresh.discard(old.id)  # the process that has it now may submit it
             return None
         self._note(new, step)
         if step.event:
@@ -257,7 +257,7 @@ class Loop:
         return new if goes_on else None
 
     def _note(self, new: Session, step: Step) -> None:
-        """Count it, and listen for its job while it has one."""
+        """Count a step, and watch the session's job while it has one."""
         if new.job and new.phase not in OVER:
             self.hearing.running[new.id] = new.offer.platform
         else:
@@ -280,25 +280,25 @@ class Loop:
             await self.context.store.write(lambda tx: [tx.sessions.renew_claim(token, now + lease) for token in tokens])
 
     async def _heed(self, now: datetime) -> None:
-        """Stop bringing data for what someone has cancelled meanwhile: its next step sees to the rest."""
+        """Stop staging for sessions that were cancelled meanwhile; their next step does the rest."""
         for id, (task, token) in list(self.tasks.items()):
             session = await self.context.store.read(lambda tx, i=id: tx.sessions.get(i))  # type: ignore[misc]
             is_staging = (
                 id in self.context.loop_state.fresh
-            )  # once it is being submitted, it has to be found and stopped there
+            )  # once it is being submitted, the job has to be found at its platform and stopped
             if session and session.cancel_by and session.phase is Phase.PREPARING and is_staging:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
                 await self._hand_back(id, token)
 
     async def _take_over(self) -> None:
-        """What a process that died on this host had claimed is free at once."""
+        """Release the claims of processes that died on this host."""
         for owner in await self.context.store.read(lambda tx: tx.sessions.owners()):
             if not Owner.read(owner).lives():
                 await self.context.store.write(lambda tx, s=owner: tx.sessions.release_all(s))  # type: ignore[misc]
 
     async def _rest(self) -> None:
-        """Until there is something to do: a nudge, news, or a time that has come."""
+        """Wait until there is something to do: a nudge, news, or a session that is due."""
         now = self.context.now()
         wait = IDLE if self.due is None else min(IDLE, max(0.01, (self.due - now).total_seconds()))
         for platform in set(self.hearing.running.values()):
@@ -309,14 +309,14 @@ class Loop:
 
 
 def _tell_faults(tx: Tx, faults: Mapping[str, str], now: datetime) -> None:
-    """Say in each session why it does not go on."""
+    """Record in each session why it doesn't continue."""
     for id, words in faults.items():
         if (session := tx.sessions.get(id)) and session.phase not in OVER:
             tx.sessions.change(id, now=now, **set_condition(words, session.marks))
 
 
 def _record(tx: Tx, old: Session, token: str, step: Step, now: datetime, more: bool, site: str) -> Session | None:
-    """One write: the session as the step left it, what was booked, and what happened; None if the claim was lost."""
+    """Write the session as the step left it, its booking and its event; None if the claim was lost."""
     changes = {**step.changes, "due": step.due}
     if step.to:
         new = tx.sessions.move(old.id, step.to, when=(old.phase,), now=now, token=token, **changes)
@@ -341,7 +341,7 @@ def _record(tx: Tx, old: Session, token: str, step: Step, now: datetime, more: b
 
 
 def _change_booking(tx: Tx, session: Session, step: Step, now: datetime) -> None:
-    """Give back what it no longer needs, or let it have its nodes sooner."""
+    """Release a booking that is no longer needed, or let a session that is ready start sooner."""
     if step.release and session.offer.is_in_calendar:
         tx.books.release(session.offer.platform, session.id)
     if step.is_ready:
@@ -349,6 +349,6 @@ def _change_booking(tx: Tx, session: Session, step: Step, now: datetime) -> None
 
 
 def was_changed_meanwhile(old: Session, new: Session, step: Step) -> bool:
-    """Whether someone cancelled, extended or moved it while the step, which did not see that, was under way."""
+    """Whether someone cancelled, extended or moved the session during the step, which did not see that."""
     moved = "until" not in step.changes and (new.start, new.until) != (old.start, old.until)
     return moved or new.cancel_by != old.cancel_by

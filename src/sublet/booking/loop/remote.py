@@ -1,4 +1,4 @@
-"""A session that another broker runs: taken there once, however often that is tried, and given up there if need be."""
+"""A session that another broker runs: accepted there once, however often that is tried, and given up if necessary."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from sublet.platforms.brokering import PassesOn
 
 
 async def prepare_remote(context: LoopContext, session: Session, broker: PassesOn, terms: Remote) -> Step:
-    """Nothing is brought from here: it is taken at the other broker, or given up there."""
-    context.loop_state.fresh.discard(session.id)  # a step that accepts it elsewhere is not to be cut off
+    """Accept the session at the other broker, or give it up there; nothing is staged from here."""
+    context.loop_state.fresh.discard(session.id)  # a step that accepts it elsewhere must not be interrupted
     if step := await end_waiting(context, session):
         await _give_up(session, broker, terms)
         return step
@@ -28,7 +28,7 @@ async def prepare_remote(context: LoopContext, session: Session, broker: PassesO
 
 
 async def _take(context: LoopContext, session: Session, broker: PassesOn, terms: Remote) -> Step:
-    """Accept it there; what can't be accepted any more has not started."""
+    """Accept the offer at the other broker; if that refuses, the session fails as not started."""
     point("submit.before")
     try:
         job = await broker.take(terms, session.person, session.id)
@@ -42,6 +42,6 @@ async def _take(context: LoopContext, session: Session, broker: PassesOn, terms:
 
 
 async def _give_up(session: Session, broker: PassesOn, terms: Remote) -> None:
-    """Nobody wants it any more: an earlier try may have accepted it there; if nobody answers, the outbox sees to it."""
+    """Give up a session that an earlier try may have accepted at the broker; if that fails, the outbox tries again."""
     with suppress(PlatformUnreachable, PlatformRefused, LoginNeeded):
         await broker.give_up(terms.url, session.person, session.cancel_by)

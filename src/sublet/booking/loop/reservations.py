@@ -1,4 +1,4 @@
-"""Reservations that platforms hold for offers: given up when nobody took the offer, or its session is over."""
+"""Releases reservations that platforms hold for offers, when nobody accepted the offer or its session is over."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from sublet.kernel.log import log
 from sublet.platforms.reserving import Reserves
 from sublet.store.store import Store
 
-PAUSE = 2.0  # seconds between two looks
-AGAIN = timedelta(seconds=30)  # after a try that failed
-UNWRITTEN = timedelta(minutes=2)  # so long after it was made, an offer may not have been written down yet
+PAUSE = 2.0  # seconds between two checks
+AGAIN = timedelta(seconds=30)  # after a failed try
+UNWRITTEN = timedelta(minutes=2)  # for this long after a reservation is made, its offer may not be recorded yet
 
 
 class ReservationCare:
-    """Gives up what is reserved for nobody, beside the loop; each platform for itself, so that none waits."""
+    """Releases reservations that nobody needs, beside the loop; no platform waits for another."""
 
     def __init__(self, store: Store, platforms: KnownPlatforms, now: Clock, pause: float = PAUSE) -> None:
-        """Nothing was looked at yet."""
+        """Start with nothing checked."""
         self._store, self._platforms, self._now, self._pause = store, platforms, now, pause
         self._again: dict[str, datetime] = {}  # platforms that failed → when they are tried again
-        self._written: dict[str, set[str]] = {}  # platforms → reservations whose sessions have been written down
+        self._written: dict[str, set[str]] = {}  # platforms → reservations whose sessions have been recorded
 
     async def run(self) -> None:
-        """Until it is stopped."""
+        """Check again and again, until cancelled."""
         while True:
             await self.look_after(self._now())
             await asyncio.sleep(self._pause)
 
     async def look_after(self, now: datetime) -> None:
-        """Look once at all platforms that make reservations."""
+        """Check all platforms that make reservations once."""
         platforms = {name: platform for name, platform in self._platforms.by_name.items() if self._is_due(name, now)}
         reserving = {name: platform for name, platform in platforms.items() if isinstance(platform, Reserves)}
         await asyncio.gather(*(self._try(name, platform, now) for name, platform in reserving.items()))
@@ -68,7 +68,7 @@ class ReservationCare:
 
 
 def _is_wanted(session: Session | None, was_written: bool, made: datetime, now: datetime) -> bool:
-    """Whether its offer stands, or its session goes on; one that is not written down yet is waited for a while."""
+    """Whether the offer is open or its session is active; an offer that isn't recorded yet is given some time."""
     if session:
         return session.phase in ACTIVE | {Phase.OFFERED}
     return not was_written and now - made < UNWRITTEN

@@ -1,4 +1,4 @@
-"""Retention: sessions, events and audit entries that are older than the operator keeps them are removed bit by bit."""
+"""Retention: removes sessions, events, audit entries and archive records that are older than the settings keep them."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from sublet.store.retention import Retention
 from sublet.store.tx import Tx
 
 T = TypeVar("T")
-BATCH = 200  # rows of one write: others wait for no longer
-MOST_BATCHES = 50  # of each noun in one go
+BATCH = 200  # rows in one write, so that others don't wait for long
+MOST_BATCHES = 50  # for each noun in one run
 
 
 async def forget_old(context: LoopContext) -> dict[str, int]:
-    """Remove what is too old, up to a bound; how many of each noun. Nothing that runs or has files, and no usage."""
+    """Remove old records, up to a bound, and count them by noun; never usage, or sessions that run or have files."""
     keep, now = context.settings.retention, context.now()
 
     def ago(length: timedelta | None) -> timedelta | None:
-        return None if length is None else max(length, context.settings.keep)  # files are looked up by their sessions
+        return None if length is None else max(length, context.settings.keep)  # files are found by their sessions
 
     counts = {"sessions": 0, "events": 0, "audit": 0, "archive": 0, "archive_people": 0}
     if (length := ago(keep.sessions)) is not None:

@@ -1,4 +1,4 @@
-"""Writes down by which roads the data of a session got to where it runs."""
+"""Records by which roads a session's data got to where it runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sublet.store.tx import Tx
 
 
 async def tell_roads(context: LoopContext, session: Session, roads: Sequence[TakenRoad]) -> None:
-    """Write down how its data got there."""
+    """Record an event for each road by which the session's data was brought."""
     now = context.now()
     details = [road.describe(session.offer.platform) for road in roads]
 

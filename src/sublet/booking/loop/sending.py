@@ -1,4 +1,4 @@
-"""Sends a session's results where they were asked to go, as it ends."""
+"""Sends a session's results to the addresses in its request, as it ends."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ UNSENT = frozenset({Mark.UNSENT})
 
 
 async def find_outputs(context: LoopContext, session: Session, end: End) -> Sequence[SentResults]:
-    """The results that are to be sent after an end like this; none of what never ran."""
+    """Return the results to send after this end; none if the session never ran."""
     if isinstance(context.platforms.of(session), PassesOn):
-        return ()  # they were asked for there, too, and are sent from there
+        return ()  # the other broker has the request too, and sends them
     offerset = await context.store.read(lambda tx: tx.offersets.get(session.offerset)) if session.started else None
     if offerset is None:
         return ()
@@ -52,9 +52,9 @@ async def find_outputs(context: LoopContext, session: Session, end: End) -> Sequ
 
 
 async def send_outputs(context: LoopContext, session: Session, outputs: Sequence[SentResults]) -> str:
-    """Send all of them, and say in words what could not be sent; empty: nothing is missing.
+    """Send all outputs, and say what could not be sent; empty if nothing is missing.
 
-    To send again what was sent before does no harm, so that a service that was killed begins anew.
+    Sending again does no harm, so that a service that was killed can begin anew.
     """
     point("send.before")
     failures: list[str] = []
@@ -62,7 +62,7 @@ async def send_outputs(context: LoopContext, session: Session, outputs: Sequence
         for output in outputs:
             try:
                 await _send(context, session, output)
-            except (DataNotSent, NotFound, PlatformRefused) as error:  # the others may be sent all the same
+            except (DataNotSent, NotFound, PlatformRefused) as error:  # the others may still be sent
                 failures.append(error.message.rstrip("."))
                 await _tell(context, session, EventKind.UNSENT, error.message)
     finally:
@@ -73,14 +73,14 @@ async def send_outputs(context: LoopContext, session: Session, outputs: Sequence
 
 
 async def remember_sources(context: LoopContext, session: Session, request: Request) -> None:
-    """Before its data is brought: how what may go back is there now, so that others' changes are seen."""
+    """Before staging, record the versions of data that may be written back, so that changes by others are noticed."""
     if any(data.write_back for data in request.data):
         movers, guest = await _open_movers(context, session)
         await remember_versions(context.settings.home, movers, request, session.id, guest=guest)
 
 
 async def forget_sources(context: LoopContext, session: Session) -> None:
-    """Nothing of it goes back any more."""
+    """Remove the records for writing data back and for sending results."""
     brought = BroughtVersions.find_file(context.settings.home, session.id)
     await asyncio.to_thread(brought.unlink, missing_ok=True)
     tasks = SentTasks(context.settings.home, session.id)
@@ -88,14 +88,14 @@ async def forget_sources(context: LoopContext, session: Session) -> None:
 
 
 async def _open_movers(context: LoopContext, session: Session) -> tuple[Movers, bool]:
-    """Movers with the person's own credentials, and whether they are a guest there, who has none."""
+    """Return movers with the person's own credentials, and whether the person is a guest there, who has none."""
     guest = context.platforms.of(session).hosts(session.person)
     credentials = () if guest else await context.credentials.open(session.person)
     return context.movers.with_credentials(credentials), guest
 
 
 async def _write_back(context: LoopContext, session: Session, output: SentResults) -> None:
-    """Send what the session changed to where it came from; DataNotSent if others have changed it meanwhile."""
+    """Write data that the session changed back to its source; raise DataNotSent if others have changed it meanwhile."""
     platform = context.platforms.of(session)
     movers, guest = await _open_movers(context, session)
     mover, location = movers.choose_push(output, guest=guest), without_secrets(output.to)

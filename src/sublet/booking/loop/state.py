@@ -1,4 +1,4 @@
-"""What the loop is doing at present, for those who show it."""
+"""The present state of the loop, for display."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from sublet.booking.store.clocks import ClockStep
 
 @dataclass
 class LoopState:
-    """Kept in memory by the loop; other processes have their own."""
+    """The loop's state in memory; each process has its own."""
 
-    staging: dict[str, str] = field(default_factory=dict)  # what is being brought for a session, and how far it is
-    fresh: set[str] = field(default_factory=set)  # sessions being prepared that nobody tried to submit yet
-    trouble: str = ""  # why the loop can't carry sessions on at present
-    turned: float | None = None  # when the loop began its last turn, by the monotonic clock; None: no loop runs here
-    clock_step: ClockStep | None = None  # the last one of this machine's clock since it was started
+    staging: dict[str, str] = field(default_factory=dict)  # what is being staged for a session, and how far it is
+    fresh: set[str] = field(default_factory=set)  # sessions being prepared that certainly weren't submitted yet
+    trouble: str = ""  # why the loop can't advance sessions at present
+    turned: float | None = None  # when the loop began its last turn, by the monotonic clock; None if no loop runs here
+    clock_step: ClockStep | None = None  # the last step of this machine's clock since it booted

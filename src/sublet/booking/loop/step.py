@@ -1,4 +1,4 @@
-"""Where one step of a session leads, and the ends that come before anything ran."""
+"""The result of one step of a session, and ends that come before anything ran."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ from sublet.booking.model.phases import Phase
 from sublet.booking.model.session import Connector, End, EndKind, Session
 from sublet.platforms.port import Platform
 
-GRACE = timedelta(seconds=30)  # after its time a job has this long to be gone by itself
-FAR_GRACE = timedelta(hours=3)  # the same where the system ends jobs by its own clock, which ours may differ from
+GRACE = timedelta(seconds=30)  # after its time limit a job has this long to end by itself
+FAR_GRACE = timedelta(hours=3)  # the same where the system ends jobs by its own clock, which may differ from ours
 RETRY = timedelta(seconds=5)
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Where a step leads: to a phase (or none: it stays), and when to look again."""
+    """The result of a step: the next phase, or None to stay, and when to look again."""
 
     to: Phase | None = None
     due: datetime | None = None
     event: EventKind | None = None
     detail: str = ""
-    release: bool = False  # give the booking back
+    release: bool = False  # release the booking
     changes: dict[str, Any] = field(default_factory=dict)
-    is_ready: bool = False  # prepared before its start: it may start sooner
+    is_ready: bool = False  # prepared before its start, so that it may start sooner
 
 
 def fail_early(context: LoopContext, kind: EndKind, why: str) -> Step:
-    """Failed before it ran."""
+    """Return the step for a session that failed before it ran."""
     now = context.now()
     changes = {"end": End(kind, detail=why), "ended": now, **set_condition()}
     return Step(Phase.FAILED, now + context.settings.keep, EventKind.FAILED, f"{kind.value}: {why}", True, changes)
 
 
 def deadline_of(session: Session) -> datetime | None:
-    """Until when a queue that others share must have started it: the end of the window that was asked for, if any.
+    """Return until when a shared queue must have started the session: the end of the requested window, if any.
 
-    What is reserved there starts in its reservation, or not at all.
+    A session with a reservation starts within it, or not at all.
     """
     offer = session.offer
     if offer.reservation:
@@ -61,7 +61,7 @@ def has_outlived(session: Session, platform: Platform, now: datetime) -> bool:
 
 
 def list_connectors(session: Session, state: JobState) -> tuple[Connector, ...]:
-    """How it is reached, as it is stored: without its secret, and without our own address, which may change."""
+    """Return the session's connectors as they are stored: without its secret, and without our own address."""
     if state.connector is None:
         return ()
     return (Connector(state.connector.kind, "AVAILABLE", "HTTP", f"/connect/{session.id}/"),)

@@ -1,4 +1,4 @@
-"""One step of a session, by its phase: what is done, and where it leads. A table, not branches."""
+"""One step of a session, by its phase: a table of functions, not branches."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ WARNED = frozenset({Mark.WARNED})
 
 
 async def begin_waiting(context: LoopContext, session: Session) -> Step:
-    """Recorded: now it waits until it must be prepared."""
+    """Let an accepted session wait until it has to be prepared."""
     if step := await end_waiting(context, session):
         return step
     at = context.now() if session.offer.after else _prepare_at(session)
@@ -51,7 +51,7 @@ async def begin_waiting(context: LoopContext, session: Session) -> Step:
 
 
 async def waiting(context: LoopContext, session: Session) -> Step:
-    """For the time to prepare it."""
+    """Wait until it is time to prepare the session."""
     if step := await end_waiting(context, session) or await must_wait(context, session, context.platforms.of(session)):
         return step
     if context.now() >= (at := _prepare_at(session)) and (step := await hold_back(context, session)):
@@ -64,7 +64,7 @@ async def waiting(context: LoopContext, session: Session) -> Step:
 
 
 async def preparing(context: LoopContext, session: Session) -> Step:
-    """Have it ready and submitted; then it is queued, runs, or listens."""
+    """Prepare and submit the session; once it is submitted, see whether it is queued, runs or listens."""
     platform, terms = context.platforms.of(session), session.offer.terms
     if session.job:
         return await _judge_queued(context, session, platform)
@@ -74,7 +74,7 @@ async def preparing(context: LoopContext, session: Session) -> Step:
 
 
 async def _prepare_here(context: LoopContext, session: Session, platform: Platform) -> Step:
-    """Bring its data; at its start, submit it once."""
+    """Stage the session's data and, at its start, submit it once."""
     if step := await _end_unwanted(context, session, platform):
         return step
     if step := await _find_earlier_submit(context, session, platform) or await hold_back(context, session):
@@ -106,7 +106,7 @@ async def _prepare_here(context: LoopContext, session: Session, platform: Platfo
 
 
 async def _find_earlier_submit(context: LoopContext, session: Session, platform: Platform) -> Step | None:
-    """An earlier try may have been cut off as it submitted."""
+    """Find the job of an earlier try that was interrupted while it submitted."""
     job = None if session.id in context.loop_state.fresh else await platform.find(session.id)
     if not job:
         context.loop_state.fresh.add(session.id)
@@ -115,20 +115,20 @@ async def _find_earlier_submit(context: LoopContext, session: Session, platform:
 
 
 async def _end_unwanted(context: LoopContext, session: Session, platform: Platform) -> Step | None:
-    """The end of what is cancelled, revoked, or waits in vain for another session."""
+    """Return the end of a session that is cancelled, revoked, or waits in vain for another session; else None."""
     found = await _find_before_cancel(context, session, platform)
     step = found or await end_waiting(context, session) or await end_in_vain(context, session)
     if step and step.to in OVER:
-        context.loop_state.fresh.discard(session.id)  # nothing is brought any more that a cancel could stop
+        context.loop_state.fresh.discard(session.id)  # nothing is staged any more that a cancel could stop
         await leave_cache(context, platform, session.id, session.person)
     return step
 
 
 async def _find_before_cancel(context: LoopContext, session: Session, platform: Platform) -> Step | None:
-    """Look for what an earlier try may have submitted before it is told as cancelled; what wasn't never will be."""
+    """Before a session ends as cancelled, find a job that an earlier try submitted, and prevent a later one."""
     if not session.cancel_by or session.id in context.loop_state.fresh:
         return None
-    with suppress(PlatformUnreachable, LoginNeeded):  # nobody can be asked; what is left there is swept later
+    with suppress(PlatformUnreachable, LoginNeeded):  # the platform can't be asked; leftovers are swept later
         if step := await _find_earlier_submit(context, session, platform):
             return step
         await platform.cancel([session.id], session.cancel_by)  # another process may be about to start it
@@ -138,7 +138,7 @@ async def _find_before_cancel(context: LoopContext, session: Session, platform: 
 async def _stage_session(
     context: LoopContext, request: Request, platform: Platform, place: Path, session: Session
 ) -> Step | None:
-    """Bring what it needs; a step only if that can't be done."""
+    """Stage what the session needs; return a step only if that fails."""
     if why := await context.code.find_objection(session, request):
         return fail_early(context, EndKind.NOT_APPROVED, why)
     try:
@@ -153,7 +153,7 @@ async def _stage_session(
         await tell_roads(context, session, taken)
     except (DataNotThere, PlatformRefused) as error:
         if find_shortage(error):
-            raise  # it is not the session's fault, and is tried again
+            raise  # it isn't the session's fault, and is tried again
         kind = EndKind.DISK_FULL if isinstance(error, DiskFull) else EndKind.STAGING_FAILED
         return fail_early(context, kind, error.message)
     except OSError as error:
@@ -167,10 +167,10 @@ async def _stage_session(
 async def _submit(
     context: LoopContext, session: Session, platform: Platform, request: Request, place: Path | None
 ) -> Step:
-    """Hand it to the platform, once: its id is the key."""
+    """Submit the session to its platform, once: its id is the key."""
     if why := await context.code.find_objection(
         session, request
-    ):  # it may have been revoked while its data was brought
+    ):  # its code may have been revoked during staging
         return fail_early(context, EndKind.NOT_APPROVED, why)
     now = context.now()
     try:
@@ -181,7 +181,7 @@ async def _submit(
         if place:
             sending = await carry(context, platform, session.id)
             staged = None if staged is None else staged + sending
-        if is_clock_set():  # the times in it are not those of the clock that it would run by
+        if is_clock_set():  # the times in the job are by another setting of the clock
             return Step(due=now)
         point("submit.before")
         id = await platform.submit(job, session.id)
@@ -197,7 +197,7 @@ async def _submit(
 
 
 def _find_staged(session: Session, place: Path | None) -> timedelta | None:
-    """How long bringing its data took, where there was any to bring."""
+    """Return how long staging took; None if there was nothing to stage."""
     return find_staging_time(place) if place and session.offer.staging.items else None
 
 
@@ -239,7 +239,7 @@ async def _job(context: LoopContext, session: Session, way: Way, request: Reques
 
 
 async def _judge_queued(context: LoopContext, session: Session, platform: Platform) -> Step:
-    """Submitted: it runs at once, or waits in the platform's queue, or is not yet listening."""
+    """Return the next step of a submitted session: it runs, is queued, is not yet listening, or has ended."""
     state = await ask_state(platform, session)
     refused = await end_with_failed(context, session, platform, state) if session.offer.after else None
     if step := note_found(context, session, state) or refused:
@@ -267,15 +267,15 @@ async def _judge_queued(context: LoopContext, session: Session, platform: Platfo
     phase = P.AVAILABLE if connectors else P.RUNNING
     started = state.started or now
     changes = {"started": started, "connectors": connectors, **set_condition(state.condition, state.marks)}
-    if session.until is None:  # others' queues start it when they do: its time runs from then
+    if session.until is None:  # its time runs from when the shared queue started it
         session = replace(session, until=state.until or started + session.offer.duration)
         changes["until"] = session.until
-    due = now if connectors else _look_again(context, session)  # to find out when it ends for lack of visitors
+    due = now if connectors else _look_again(context, session)  # at once, to find out when it ends for lack of visitors
     return Step(phase, due, kind_of_move(phase), changes=changes)
 
 
 async def running(context: LoopContext, session: Session) -> Step:
-    """Look at it; stop it if someone asked, or if its time is over and it is still there."""
+    """Check a running session; stop it if it was cancelled, is idle, or is still there after its time."""
     platform = context.platforms.of(session)
     state = await ask_state(platform, session)
     point("ended.before")
@@ -288,7 +288,7 @@ async def running(context: LoopContext, session: Session) -> Step:
         return await cancel_job(context, session, platform, state)
     if state.state is State.UNKNOWN:
         return await give_up_lost(context, session, platform, state)
-    if state.until and state.until != session.until:  # its parts begin when they do, and each has the whole time
+    if state.until and state.until != session.until:  # its parts start at different times, and each has the whole time
         session = replace(session, until=state.until, marks=session.marks - WARNED)
     if has_outlived(session, platform, now):
         await platform.cancel([session.job], "sublet, because its time was over")
@@ -303,7 +303,7 @@ async def running(context: LoopContext, session: Session) -> Step:
     event = EventKind.WARNED if (marks - session.marks) & (WARNED | UNUSED) else None
     connectors = list_connectors(session, state) or session.connectors
     changes: dict[str, object] = {"connectors": connectors, **set_condition(words, marks)}
-    if state.until:  # else it stays as it is by then: someone may be extending it
+    if state.until:  # else it stays as it is: someone may be extending it
         changes["until"] = session.until
     due = look_sooner(_look_again(context, session), idle_end, now)
     return Step(None, due, event, words, changes=changes)
@@ -312,7 +312,7 @@ async def running(context: LoopContext, session: Session) -> Step:
 async def _describe_running(
     context: LoopContext, session: Session, state: JobState, idle_end: IdleEnd | None
 ) -> tuple[str, Marks]:
-    """How it is, in words for people and by marks for programs."""
+    """Return the session's condition in words for people, and its marks for programs."""
     now = context.now()
     if not (session.until and now >= session.until - _warning(context, session)):
         unused, mark = describe_idle(idle_end, now)
@@ -324,7 +324,7 @@ async def _describe_running(
 
 
 async def releasing(context: LoopContext, session: Session) -> Step:
-    """Give back what it held, and send its results where they were asked to go; its files stay for their keep time."""
+    """Send the session's results where requested, and release what it held; its files stay for their keep time."""
     point("final.before")
     if session.offer.interactive:
         await context.visits.forget(session.id)
@@ -343,7 +343,7 @@ async def releasing(context: LoopContext, session: Session) -> Step:
 
 
 async def over(context: LoopContext, session: Session) -> Step:
-    """Its keep time has passed: remove its files."""
+    """Remove an ended session's files after their keep time, or from its platform at once if its kind keeps none."""
     platform = context.platforms.by_name.get(session.offer.platform)
     until = (session.ended or session.modified) + context.settings.keep
     if platform and _leaves_nothing(context, session) and context.now() < until:
@@ -382,19 +382,19 @@ async def _way(context: LoopContext, session: Session, executable: Executable | 
 
 
 def _prepare_at(session: Session) -> datetime:
-    """Shared queues and other brokers are asked at once; what we own is prepared in time for its start."""
+    """Return when to prepare: at once for shared queues and other brokers, else in time for the start."""
     if session.start is None or not session.offer.is_in_calendar:
         return session.created
     return session.start - session.offer.prepare
 
 
 def _warning(context: LoopContext, session: Session) -> timedelta:
-    """How long before the end it is warned: a short session not for most of its time."""
+    """Return how long before its end a session is warned: at most a quarter of its duration."""
     return min(context.settings.warn, session.offer.duration / 4)
 
 
 def _look_again(context: LoopContext, session: Session) -> datetime:
-    """News bring most ends; the clock brings the warning and the end of the time."""
+    """Return when to look without news: for the warning, or when the session's time is over."""
     until = session.until or context.now() + session.offer.duration
     warn = until - _warning(context, session)
     return warn if context.now() < warn else max(until + GRACE, context.now() + RETRY)

@@ -1,4 +1,4 @@
-"""Leave nothing behind: what is on a system where this service is a guest, and no session needs, is removed."""
+"""Sweeping: removes what no session needs from systems on which this service is a guest."""
 
 from __future__ import annotations
 
@@ -15,26 +15,27 @@ from sublet.kernel.log import log
 from sublet.store.store import Store
 
 OFTEN = timedelta(hours=1)  # how often each platform is swept
-AGAIN = timedelta(minutes=2)  # after a try that found no open login
-PAUSE = 5.0  # seconds between two looks whether one is due
-APPS, OLD, SCRATCH = "apps/", "retention/", "scratch/"  # no platform is called so
-SETTLED = timedelta(hours=1)  # something younger may belong to what is being done just now
+AGAIN = timedelta(minutes=2)  # after a try without an open login
+PAUSE = 5.0  # seconds between two checks whether a sweep is due
+APPS, OLD, SCRATCH = "apps/", "retention/", "scratch/"  # no platform has such a name
+SETTLED = timedelta(hours=1)  # something younger may belong to an operation in progress
 
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """What was removed."""
+    """What a sweep removed."""
 
     sessions: tuple[str, ...]
-    files: tuple[str, ...]  # shared ones, by their digests
+    files: tuple[str, ...]  # shared files, by their digests
 
 
 async def sweep(
     platforms: KnownPlatforms, store: Store, name: str, age: timedelta = SETTLED, idle: timedelta | None = None
 ) -> Swept:
-    """Remove what sessions left that are not known any more, or were cleaned; and shared files long unused.
+    """Remove files of sessions that are unknown or were cleaned, and shared files that were unused for long.
 
-    What sessions left counts from an `age` on, shared files from being `idle` for so long, else as the platform says.
+    A session's files must be older than `age`. Shared files must have been unused for `idle`, or for as long as the
+    platform's own settings say.
     """
     platform = platforms.get(name)
     left = await platform.list_left(age)
@@ -45,7 +46,7 @@ async def sweep(
             continue
         try:
             await platform.clean(key)
-        except PlatformRefused as error:  # what still runs is let run
+        except PlatformRefused as error:  # it still runs
             log.warning("sweep.refused", platform=name, session=key, why=error.message)
         else:
             gone.append(key)
@@ -57,7 +58,7 @@ async def sweep(
 
 
 class Archives(Protocol):
-    """Keeps the code of apps."""
+    """The store of apps' code."""
 
     async def sweep_apps(self, now: datetime) -> list[str]:
         """Remove code that nobody needs any more."""
@@ -65,15 +66,15 @@ class Archives(Protocol):
 
 
 class ExpiredScratch(Protocol):
-    """Keeps people's scratch."""
+    """The store of people's scratch."""
 
     async def sweep(self, now: datetime) -> None:
-        """Remove what was not used for its keep time."""
+        """Remove scratch that was unused for its keep time."""
         ...
 
 
 class Sweeper:
-    """Sweeps every platform once in a while, beside the loop; without a login it waits for one."""
+    """Sweeps every platform once in a while, beside the loop; without a login it tries again soon."""
 
     def __init__(
         self,
@@ -83,12 +84,12 @@ class Sweeper:
         pause: float = PAUSE,
         again: timedelta = AGAIN,
     ) -> None:
-        """Nothing was swept yet."""
+        """Start with nothing swept."""
         self._context, self._archives, self._scratch = context, archives, scratch
         self._pause, self._again = pause, again
 
     async def run(self) -> None:
-        """Until it is stopped."""
+        """Sweep again and again, until cancelled."""
         due: dict[str, float] = {}
         clock = asyncio.get_running_loop().time
         while True:
@@ -129,7 +130,7 @@ class Sweeper:
                 log.info("apps.swept", trees=gone)
 
     async def _sweep(self, name: str) -> timedelta:
-        """Sweep one; when it is to be swept again."""
+        """Sweep one platform; return how long to wait before the next sweep."""
         try:
             await sweep(self._context.platforms, self._context.store, name)
         except (LoginNeeded, PlatformUnreachable):

@@ -25,7 +25,7 @@ from sublet.web.entry import Visitor
 from sublet.web.local_times import show_in_zone
 from sublet.web.reading import read_form, visitor
 
-INSTEAD = "instead_of"  # the field of the offer set that the form was filled in from
+INSTEAD = "instead_of"  # the form's field for the offer set that it was filled in from
 EXAMPLE = """\
 name: first look
 run: python3 -c "print('hello from', __import__('os').uname().nodename)"
@@ -37,7 +37,7 @@ start: within 2h
 
 
 async def look(request: Request) -> Response:
-    """An empty form; or filled in as an earlier request was, with one platform's reasons heeded."""
+    """Show an empty form; or an earlier request, with one platform's reasons applied."""
     who = await visitor(request)
     earlier = request.query_params.get("from", "")
     if earlier:
@@ -49,7 +49,7 @@ async def look(request: Request) -> Response:
 
 
 async def send(request: Request) -> Response:
-    """Ask; what can't be understood comes back as it was typed, with what is wrong beside it."""
+    """Ask; a request that can't be understood is shown again as typed, with what is wrong."""
     who, form = await read_form(request)
     if "document" in form:
         return await _send_yaml(request, who, form["document"].replace("\r\n", "\n"), form.get(INSTEAD, ""))
@@ -123,7 +123,7 @@ async def _yaml(
 
 
 def _write_yaml(document: Any) -> str:
-    """A document as a person would write it: texts of several lines as blocks."""
+    """Write a document as YAML, as a person would: texts of several lines as blocks."""
     text: str = yaml.dump(document, Dumper=_Blocks, sort_keys=False, allow_unicode=True, width=100)
     return text
 

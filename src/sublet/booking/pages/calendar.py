@@ -25,7 +25,7 @@ MOST_LANES = 12
 
 @dataclass(frozen=True, slots=True)
 class CalendarMark:
-    """Something to be drawn upon nodes: an offer, or a session's own booking."""
+    """Something to draw on nodes: an offer, or a session's own booking."""
 
     label: str  # "1"
     nodes: tuple[str, ...]
@@ -33,26 +33,26 @@ class CalendarMark:
     end: datetime
     title: str
     tone: str = "offer"  # or "predicted", "mine", "past"
-    spread: tuple[datetime, datetime] | None = None  # all the time in which it may run, where its start is predicted
-    target: str = ""  # the id of what tells more of it on the same page
+    spread: tuple[datetime, datetime] | None = None  # the whole time in which it may run, if its start is predicted
+    target: str = ""  # the id of the element on the same page that has its details
 
     @property
     def extent(self) -> tuple[datetime, datetime]:
-        """From when to when it reaches, its spread included."""
+        """Return the start and end of the mark, including its spread."""
         first, last = self.spread or (self.start, self.end)
         return min(first, self.start), max(last, self.end)
 
 
 @dataclass(frozen=True, slots=True)
 class CalendarStep:
-    """A time over which a part of a node is taken."""
+    """A time during which a part of a node is taken."""
 
     x: float
     width: float
     y: float
     height: float
     take: Take
-    share: int  # percent of what the node has most taken of
+    share: int  # percent of the node's scarcest resource
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +63,12 @@ class CalendarBar:
     width: float
     y: float
     mark: CalendarMark
-    spread: tuple[float, float] | None = None  # where its spread begins, and how wide it is
+    spread: tuple[float, float] | None = None  # left edge and width of the spread
 
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """One node: its name, how much of it is taken when, and the bars upon it."""
+    """One node: its name, how much of it is taken when, and its bars."""
 
     name: str
     detail: str
@@ -80,7 +80,7 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class CalendarLine:
-    """A tick, where it is."""
+    """A tick on the time axis."""
 
     x: float
     label: str
@@ -115,7 +115,7 @@ def draw(
     zone: ZoneInfo,
     most: int = MOST_LANES,
 ) -> Picture:
-    """The picture of these nodes from start to end; every mark is on a node that is drawn, however many there are."""
+    """Lay out these nodes from start to end, so that every mark is drawn at least once."""
     by_node: dict[str, list[Take]] = {}
     for take in takes:
         if not take.pool:
@@ -142,7 +142,7 @@ def draw(
 
 
 def _cover(marks: Sequence[CalendarMark], known: set[str]) -> set[str]:
-    """A few nodes that have every mark on one of them: those that several marks share come first."""
+    """Choose a few nodes so that every mark is on one of them; nodes that several marks share come first."""
     shared = Counter(name for mark in marks for name in set(mark.nodes) & known)
     chosen: set[str] = set()
     for mark in marks:
@@ -158,13 +158,13 @@ class _Scale:
     end: datetime
 
     def at(self, time: datetime) -> float:
-        """Percent from the left, within the picture."""
+        """Return a time's position in percent from the left, within the picture."""
         share = (time - self.start) / (self.end - self.start)
         return round(min(max(share, 0.0), 1.0) * 100, 3)
 
 
 def _lines(start: datetime, end: datetime, scale: _Scale, zone: ZoneInfo) -> tuple[CalendarLine, ...]:
-    """The ticks; of two days whose names would touch, the earlier one goes without."""
+    """Return the ticks; where the names of two days would touch, the earlier is left out."""
     lines: list[CalendarLine] = []
     following = 1000.0  # where the next day's name is
     for tick in reversed(ticks(start, end, zone)):
@@ -189,7 +189,7 @@ def _lane(
 
 
 def _placeless(marks: Sequence[CalendarMark], scale: _Scale, y: float) -> tuple[Lane, float]:
-    """Where the platform chooses the node: a lane without a track."""
+    """Lay out marks whose node the platform chooses, on a lane without a track."""
     bars, rows = _bars(marks, scale, y + NAME)
     return Lane("any node", "the platform chooses", y, 0, (), bars), y + NAME + rows * ROW + GAP
 
@@ -204,13 +204,13 @@ def _step(node: Node, take: Take, scale: _Scale, track: float) -> CalendarStep:
 
 
 def share_of(node: Node, take: Take) -> float:
-    """How much of a node is taken: of cores, memory or GPUs, whichever is scarcest."""
+    """Return how much of a node is taken: of cores, memory, GPUs or disk, whichever is scarcest."""
     pairs = ((take.cores, node.cores), (take.memory, node.memory), (take.gpus, node.gpus), (take.disk, node.disk))
     return max(taken / has for taken, has in pairs if has)
 
 
 def _bars(marks: Sequence[CalendarMark], scale: _Scale, y: float) -> tuple[tuple[CalendarBar, ...], int]:
-    """Marks in as few rows as they need without touching one another."""
+    """Lay out marks in as few rows as they need without touching; return the bars and the number of rows."""
     free: list[float] = []  # per row: from where it is free
     bars: list[CalendarBar] = []
     for mark in sorted(marks, key=lambda m: (m.extent[0], m.label)):
@@ -226,7 +226,7 @@ def _bars(marks: Sequence[CalendarMark], scale: _Scale, y: float) -> tuple[tuple
 
 
 def frame(marks: Sequence[CalendarMark], now: datetime) -> tuple[datetime, datetime]:
-    """From when to when to draw, so that the marks fill the picture and the present is in it if it is near."""
+    """Return the time span to draw, so that the marks fill the picture and the present is in it if it is near."""
     first, last = min(mark.extent[0] for mark in marks), max(mark.extent[1] for mark in marks)
     length = last - first
     start = now if timedelta(0) < first - now < length * 2 else first
@@ -235,7 +235,7 @@ def frame(marks: Sequence[CalendarMark], now: datetime) -> tuple[datetime, datet
 
 
 def without(takes: Iterable[Take], own: Iterable[Take]) -> list[Take]:
-    """What is left of the taken when one's own part is not counted: an asker sees what others have."""
+    """Return what is taken without the person's own part, so that they see what others have."""
     mine: dict[str, list[Take]] = {}
     for take in own:
         mine.setdefault(take.where, []).append(take)

@@ -1,4 +1,4 @@
-"""The files that a session left, however many: by folder, searched, a page at a time."""
+"""The page of a session's files: by folder, searched, a page at a time."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ LONGEST_WORDS = 200
 
 @dataclass(frozen=True, slots=True)
 class FileRow:
-    """A file, or a folder with what is in it."""
+    """A file, or a folder with the total of its files."""
 
     name: str
     path: str
     size: int
-    modified: datetime | None  # of a folder: of the newest file in it
-    count: int | None = None  # files in a folder; None: it is a file
+    modified: datetime | None  # of a folder: of its newest file
+    count: int | None = None  # files in a folder; None for a file
 
     @property
     def is_folder(self) -> bool:
-        """Whether it is a folder, maybe an empty one."""
+        """Whether the row is a folder, maybe an empty one."""
         return self.count is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """One page of a folder, or of what a search found."""
+    """One page of a folder, or of search results."""
 
     folder: str
     words: str
@@ -52,13 +52,13 @@ class Listing:
 
     @property
     def trail(self) -> list[tuple[str, str]]:
-        """The folders above, and this one: name and path."""
+        """Return the name and path of each folder above, and of this one."""
         parts = self.folder.split("/") if self.folder else []
         return [(name, "/".join(parts[: index + 1])) for index, name in enumerate(parts)]
 
 
 def list_files(left: Results, folder: str = "", words: str = "", number: int = 0, most: int = PAGE) -> Listing:
-    """A page of what is in a folder; or of all files and empty folders whose path contains some words."""
+    """Return a page of a folder; or of all files and empty folders whose path contains some words."""
     folder, files = folder.strip("/"), left.files
     chosen = list(_matching(left, words)) if words else _inside(left, folder)
     pages = max(1, -(-len(chosen) // most))
@@ -77,7 +77,7 @@ def _matching(left: Results, words: str) -> Iterable[FileRow]:
 
 
 def _inside(left: Results, folder: str) -> list[FileRow]:
-    """Folders first, each with its files counted; then the files."""
+    """List a folder: subfolders first, each with its files counted, then files."""
     prefix = f"{folder}/" if folder else ""
     below = (path[len(prefix) :] for path in left.folders if path.startswith(prefix))
     folders: dict[str, list[ResultFile]] = {path.partition("/")[0]: [] for path in below}
@@ -100,7 +100,7 @@ def _folder(name: str, path: str, files: Sequence[ResultFile]) -> FileRow:
 
 
 async def look(request: Request) -> Response:
-    """The files of a session, by folder or as a search found them."""
+    """Show a session's files, by folder or as a search found them."""
     return await _draw(request, await visitor(request), {})
 
 
@@ -127,7 +127,7 @@ async def _draw(request: Request, who: Visitor, form: dict[str, str], wrong: Sub
 
 
 async def send(request: Request) -> Response:
-    """Begin to send results to storage of the visitor's own."""
+    """Start sending results to the visitor's own storage."""
     who, form = await read_form(request)
     service, typed = service_of(request), {name: form.get(name, "").strip() for name in ("to", "path")}
     session = await service.sessions.get(request.path_params["id"], who.person)
@@ -139,7 +139,7 @@ async def send(request: Request) -> Response:
 
 
 async def stop(request: Request) -> Response:
-    """Stop sending; what is there stays there."""
+    """Stop sending; files that were sent already stay there."""
     who, _ = await read_form(request)
     service = service_of(request)
     session = await service.sessions.get(request.path_params["id"], who.person)

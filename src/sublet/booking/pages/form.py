@@ -1,4 +1,4 @@
-"""The form of the ask page: from what was typed to a request in the short form, and back."""
+"""The form of the ask page: converts typed values to a request in the short form, and back."""
 
 from __future__ import annotations
 
@@ -54,15 +54,15 @@ WHAT = {
     "notebook": "notebook",
     "interactive": "interface",
 }
-STEPS_HOW = ("keep_going", "together")  # else they run one after the other, up to one that fails
-SAID_OF_INTERACTIVE = {"interface", "idle", "standard_image", "recipe"}  # the last two by the service itself
+STEPS_HOW = ("keep_going", "together")  # else the steps run one after another until one fails
+SAID_OF_INTERACTIVE = {"interface", "idle", "standard_image", "recipe"}  # the last two are set by the service itself
 NEEDED = {
     "script": ("Say what to run.", "Write a command as you would in a terminal, or a whole script."),
     "steps": ("Say what the steps run.", "Write a command a line, with name= before it if you like."),
     "image": ("Name the image.", "Write it as docker.io/library/python:3.12."),
     "notebook": ("Say where the notebook is.", "Write an https: or file: address that ends in .ipynb."),
 }
-# How each amount is read; the reader's complaint is shown beside the field.
+# The parser of each amount; its complaint is shown beside the field.
 READERS: dict[str, Callable[[str], object]] = {
     "cores": lambda text: parse_counts(text, "a number of cores"),
     "nodes": lambda text: parse_counts(text, "a number of nodes"),
@@ -71,7 +71,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "time": parse_duration,
     "idle": parse_duration,
 }
-# The first part of a field's path in a request that means something → the form's field.
+# A part of a request field's path → the form's field; the first part that is listed counts.
 FIELDS = {
     "run": "script",
     "argv": "script",
@@ -104,19 +104,19 @@ FIELDS = {
 
 @dataclass(frozen=True, slots=True)
 class FormError:
-    """What is wrong with a field, and what to do about it."""
+    """What is wrong with a field, and how to fix it."""
 
     message: str
     hint: str
 
 
 def read_typed(form: Mapping[str, str]) -> Values:
-    """The form's fields as they were typed, and nothing else."""
+    """Return the form's fields as they were typed, and nothing else."""
     return {name: form.get(name, otherwise).replace("\r\n", "\n") for name, otherwise in EMPTY.items()}
 
 
 def check(values: Values, now: datetime) -> dict[str, FormError]:
-    """What is wrong, field by field."""
+    """Return what is wrong, field by field."""
     wrong: dict[str, FormError] = {}
     needed = WHAT.get(values["what"], "script")
     if not values[needed].strip():
@@ -138,7 +138,7 @@ def _complaint(read: Callable[[str], object], text: str) -> FormError | None:
 
 
 def short_of(values: Values) -> dict[str, Any]:
-    """The request in the short form; what was left empty is left out."""
+    """Return the request in the short form; empty fields are left out."""
     what = values["what"]
     short: dict[str, Any] = {}
     if values["name"].strip():
@@ -169,44 +169,44 @@ def short_of(values: Values) -> dict[str, Any]:
 
 
 def _write_image(values: Values) -> dict[str, Any]:
-    """An image, and what runs in it, if that is said."""
+    """Return the image, and the command to run in it if one is given."""
     run = values["image_run"].strip()
     return {"image": values["image"].strip(), **({"run": run} if run else {})}
 
 
 def _write_steps(values: Values) -> dict[str, Any]:
-    """Several commands, how they run, and the image that they run in, if one is named."""
+    """Return the steps, how they run, and the image that they run in if one is named."""
     how = {values["steps_how"]: True} if values["steps_how"] in STEPS_HOW else {}
     image = {"image": values["steps_image"].strip()} if values["steps_image"].strip() else {}
     return {"steps": {"run": [read_step(line) for line in lines_of(values["steps"])], **how}, **image}
 
 
 def lines_of(text: str) -> list[str]:
-    """What was typed in lines, without those that are empty."""
+    """Return the lines of a text that aren't empty."""
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 def _data(line: str) -> str | dict[str, str]:
-    """`name = location`, or a location alone."""
+    """Parse `name = location`, or a location alone."""
     name, equals, location = line.partition(" = ")
     return {"name": name.strip(), "location": location.strip()} if equals else line
 
 
 def wrong_of(error: SubletError) -> tuple[str, FormError]:
-    """The form's field that an error is about (empty if it is about none of them), and what it says."""
+    """Return the form's field that an error is about, or an empty text, and what to show there."""
     wrong = FormError(error.message, error.advice)
     path = error.values.get("field") if isinstance(error, BadRequest) else None
     return (field_of(path) if isinstance(path, str) else "", wrong)
 
 
 def field_of(path: str) -> str:
-    """The form's field for a field of a request: `compute.cores.min` is `cores`."""
+    """Return the form's field for a field of a request: `compute.cores.min` is `cores`."""
     parts = [part.partition("[")[0] for part in path.split(".")]
     return next((FIELDS[part] for part in parts if part in FIELDS), "")
 
 
 def values_of(request: Request) -> Values | None:
-    """What to type to ask for this again; None if the form can't say it all."""
+    """Return the form's values that ask for this again; None if the form can't express all of it."""
     executable = request.executable
     starts: tuple[Window | Recurring, ...] = (*request.windows, *request.recurring)
     is_plain = all(place == PlaceWish(place.name) for place in request.places)
@@ -257,14 +257,14 @@ def _executable(executable: Executable) -> Values | None:
 
 
 def _fill_command(fields: Mapping[str, Any]) -> Values | None:
-    """What to type for a command; None if it says more than its words."""
+    """Return the form's values for a command; None if it has more than its words or script."""
     if set(fields) == {"script"}:
         return {"what": "command", "script": str(fields["script"])}
     return {"what": "command", "script": shlex.join(fields["argv"])} if set(fields) == {"argv"} else None
 
 
 def _fill_image(fields: Mapping[str, Any]) -> Values | None:
-    """What to type for a container; None if it says more than its image and the command in it."""
+    """Return the form's values for a container; None if it has more than an image and a command."""
     image = _name_image(fields.get("image"))
     if not image or not set(fields) <= {"image", "command"}:
         return None
@@ -272,13 +272,13 @@ def _fill_image(fields: Mapping[str, Any]) -> Values | None:
 
 
 def _name_image(image: Any) -> str | None:
-    """What to type for an image; None if it says more than where it is."""
+    """Return the form's value for an image; None if it has more than a location."""
     locations = image.get("locations") or [] if isinstance(image, Mapping) else []
     return str(locations[0]) if set(image or ()) == {"locations"} and len(locations) == 1 else None
 
 
 def _fill_steps(fields: Mapping[str, Any]) -> Values | None:
-    """What to type for steps; None if lines can't say it all."""
+    """Return the form's values for steps; None if lines can't express all of them."""
     how = [name for name in STEPS_HOW if fields.get(name)]
     image = _name_image(fields["image"]) if "image" in fields else ""
     is_plain = set(fields) <= {"steps", "image", *STEPS_HOW} and len(how) < 2
@@ -292,7 +292,7 @@ def _fill_steps(fields: Mapping[str, Any]) -> Values | None:
 
 
 def _line(data: Data, path: str) -> str | None:
-    """What to type for data that is seen at this path; None if a line can't say that."""
+    """Return the form's line for data at this path; None if a line can't express it."""
     if data.kind != "simple-data-resource" or data.storage or data.size or data.checksum or data.fields:
         return None
     if is_data_url(data.location):

@@ -1,4 +1,4 @@
-"""Taking a hint of an answer: the request is asked once more, as it advises."""
+"""Takes a hint of an answer: asks again as the hint advises."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sublet.web.reading import read_form
 
 
 async def take(request: Request) -> Response:
-    """Ask once more with what a hint advises, in place of the offers that it was given with."""
+    """Ask again with a hint applied, in place of the offers that came with it."""
     who, _ = await read_form(request)
     service = service_of(request)
     earlier = await service.asking.offerset(request.path_params["id"], who.person)
@@ -30,7 +30,7 @@ async def take(request: Request) -> Response:
     if not 1 <= number <= len(hints):
         raise HTTPException(404)
     body = _write_request(earlier, hints[number - 1])
-    if body is None:  # what neither the form nor the short form says is changed by its asker
+    if body is None:  # if neither form can express the request, its owner edits it
         return RedirectResponse(f"/web/ask?from={earlier.id}", 303)
     asked = await service.asking.read(body, "application/json", who.person)
     offerset = await service.asking.ask(who.person, replace(asked, precedence=Precedence(instead_of=earlier.id)))

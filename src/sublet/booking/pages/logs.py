@@ -1,4 +1,4 @@
-"""What a session printed, on its page: the end first, any part by its place, searched and saved as a whole."""
+"""A session's output on its page: the end first, any part by its offset, search, and download."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """Part of what was printed, as text, and where it is in the whole."""
+    """Part of the output as text, and where it is in the whole."""
 
     stream: Stream
     start: int
     text: str
     next: int
     ended: bool
-    is_tail: bool  # it reaches to the end of what there is
+    is_tail: bool  # it reaches to the end of the output so far
 
     @property
     def earlier(self) -> int:
-        """Where the part before this one begins."""
+        """Return where the part before this one begins."""
         return max(0, self.start - TAIL)
 
 
 @dataclass(frozen=True, slots=True)
 class FoundLines:
-    """What a search found, and from where to search on."""
+    """The lines that a search found, and from where to search on."""
 
     words: str
     stream: Stream
@@ -53,7 +53,7 @@ class FoundLines:
 
 
 async def read_printed(request: Request, session: Session, person: Person, stream: Stream) -> Printed:
-    """The end of a log; or the part at the place that the address names."""
+    """Return the end of a stream, or the part at the offset that the address names."""
     asked, service = request.query_params.get(stream, ""), service_of(request)
     try:
         chunk = await _part(service, session, person, stream, asked)
@@ -70,7 +70,7 @@ async def _part(service: Service, session: Session, person: Person, stream: Stre
 
 
 async def find_words(request: Request, session: Session, person: Person) -> FoundLines | None:
-    """The lines that contain the words in the address; None if it has none."""
+    """Return the lines that contain the words in the address; None if it has none."""
     words = request.query_params.get("find", "").strip()[:LONGEST_WORDS]
     if not words:
         return None
@@ -87,7 +87,7 @@ def _line(match: Match) -> tuple[int, str]:
 
 
 async def log(request: Request) -> Response:
-    """A part of what a session printed, for the page's script; the headers say where it is, and what has changed."""
+    """Return a part of a session's output, for the page's script; the headers say where it is and what has changed."""
     who, service, asked = await visitor(request), service_of(request), request.query_params
     session = await service.sessions.get(request.path_params["id"], who.person)
     stream, limit = _stream(request), min(_number(asked.get("limit", "")) or PIECE, PIECE)
@@ -108,7 +108,7 @@ async def log(request: Request) -> Response:
 
 
 async def download(request: Request) -> Response:
-    """All that it has printed by now, to be saved."""
+    """Download all output so far."""
     who, service = await visitor(request), service_of(request)
     session = await service.contents.session_to_read(request.path_params["id"], who.person, "output")
     stream = _stream(request)
@@ -118,7 +118,7 @@ async def download(request: Request) -> Response:
 
 
 def readable(data: bytes) -> str:
-    """What a terminal would show: no colour codes, and of a line that was written over the last state only."""
+    """Return output as a terminal would show it: without colour codes, and only the last state of overwritten lines."""
     text = ESCAPES.sub("", data.decode(errors="replace")).replace("\r\n", "\n").replace("\0", "")
     return "\n".join(_last_state(line) for line in text.split("\n")) if "\r" in text else text
 

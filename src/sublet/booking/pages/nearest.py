@@ -1,4 +1,4 @@
-"""The nearest YES of reasons, put into the form."""
+"""The nearest possible values that reasons name, put into the form."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sublet.booking.pages.form import Values, field_of
 from sublet.kernel.errors import BadAmount
 from sublet.web.words import machine
 
-ROOM = "PT1H"  # how long after the next free time a start is welcome: others may be quicker
+ROOM = "PT1H"  # how long after the next free time it may still start: others may be quicker
 
 
 def _memory(text: str) -> str:
@@ -40,7 +40,7 @@ READ: dict[str, Callable[[str], str]] = {
 
 
 def heed_reasons(values: Values, reasons: Iterable[Reason]) -> tuple[Values, str]:
-    """The same request with what the reasons say would be possible, and the first field that this changes, if any."""
+    """Return the form's values with what the reasons say is possible, and the first field that this changes, if any."""
     first = ""
     for reason in reasons:
         name = field_of(reason.field)

@@ -1,4 +1,4 @@
-"""A notebook as one HTML document, for a frame in which nothing runs."""
+"""A notebook as one HTML document, for a frame in which no script runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PICTURES = ("image/png", "image/jpeg", "image/gif")
 
 
 def draw_notebook(data: bytes) -> str:
-    """The cells of a notebook and what they gave; or why it can't be read."""
+    """Return the cells of a notebook and their outputs as HTML, or a note that it can't be shown."""
     try:
         cells = json.loads(data)["cells"]
         body = "\n".join(part for cell in cells for part in _cell(cell))

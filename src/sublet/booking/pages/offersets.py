@@ -1,4 +1,4 @@
-"""The answer to a request: offers on a calendar with the busy times, or the reasons why not."""
+"""The page of an offer set: offers on a calendar with the busy times, or the reasons for a NO."""
 
 from __future__ import annotations
 
@@ -33,39 +33,39 @@ from sublet.web.drawing import clock_of, page
 from sublet.web.reading import change_of, read_form, visitor
 from sublet.web.words import Clock, resources
 
-LANES = 3  # nodes of each platform that are drawn, or as many more as the offers need
+LANES = 3  # nodes of each platform that are drawn, or more if the offers need them
 NOT_TAKEN = (Phase.OFFERED, Phase.REJECTED, Phase.EXPIRED)
-CAPPED = "urn:capped-by-rule"  # not a reason against it, but a change that the operator's rules made
-HELD = "urn:held"  # where there are offers, not a reason against it, but why it can't start earlier
+CAPPED = "urn:capped-by-rule"  # no reason for a NO, but a change that the operator's rules made
+HELD = "urn:held"  # beside offers, no reason for a NO, but why they can't start earlier
 
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """An offer with the number that it has on the calendar and in the list."""
+    """An offer with its number on the calendar and in the list."""
 
     number: int
     session: Session
-    open: bool  # it can be accepted now
+    open: bool  # whether it can be accepted now
 
     @property
     def first(self) -> Terms | None:
-        """The terms of whoever made it, here or at another broker; None: nobody stated any."""
+        """Return the terms of the broker that made the offer, here or elsewhere; None if it stated none."""
         return find_first_terms(self.session.offer.terms)
 
     @property
     def over(self) -> datetime | None:
-        """By when it is likely to be over; None: too little is known of earlier runs."""
+        """Return when the session is likely to be over; None if too little is known of earlier runs."""
         return find_likely_end(self.session)
 
     @property
     def route(self) -> str:
-        """Where it would run, by way of which brokers."""
+        """Return where the offer would run, and by way of which brokers."""
         return "/".join(list_route(self.session.offer.platform, self.session.offer.terms))
 
 
 @dataclass(frozen=True, slots=True)
 class Against:
-    """All that speaks against it on one platform; `field` is the form's field that the nearest YES would change."""
+    """All reasons against a request on one platform; `field` is the form's field that the nearest YES would change."""
 
     platform: str
     reasons: tuple[Reason, ...]
@@ -73,7 +73,7 @@ class Against:
 
 
 async def look(request: Request) -> Response:
-    """An offer set, as it is now."""
+    """Show an offer set as it is now."""
     who = await visitor(request)
     service = service_of(request)
     clock = clock_of(request)
@@ -103,7 +103,7 @@ async def look(request: Request) -> Response:
 
 
 async def change(request: Request) -> Response:
-    """Give back these offers; or all that are held for the visitor, and ask again for what these were to be."""
+    """Reject these offers; or reject all of the visitor's open offers, and ask for the same again."""
     give_back = change_of(request, CHANGES)
     who, _ = await read_form(request)
     return RedirectResponse(await give_back(service_of(request), request.path_params["id"], who.person), 303)
@@ -124,12 +124,12 @@ CHANGES: dict[str, Callable[[Service, str, Person], Awaitable[str]]] = {"reject"
 
 
 def _notes(offerset: OfferSet) -> tuple[str, ...]:
-    """The kinds of reasons that speak against nothing."""
+    """Return the kinds of reasons that are no objection."""
     return (CAPPED, HELD, HINT) if offerset.offers else (CAPPED,)
 
 
 def _newer(offerset: OfferSet) -> str:
-    """The later offer set that offers of this one gave way to, if any did."""
+    """Return the later offer set that offers of this one gave way to, or an empty text."""
     ends = (session.end for session in offerset.offers if session.end)
     return next((end.detail for end in ends if end.kind is EndKind.GAVE_WAY), "")
 
@@ -149,7 +149,7 @@ def _against(offerset: OfferSet) -> list[Against]:
 async def _pictures(
     service: Service, person: Person, offers: Sequence[Numbered], clock: Clock
 ) -> list[tuple[str, Picture]]:
-    """One calendar for each platform that offers something, all over the same time."""
+    """Draw a calendar for each platform with offers, all over the same time."""
     if not offers:
         return []
     marks = {offer.number: _mark(offer, clock) for offer in offers}
@@ -166,14 +166,14 @@ async def _pictures(
 async def _list_taken(
     service: Service, person: Person, platform: str, start: datetime, end: datetime, own: Sequence[Take]
 ) -> tuple[Sequence[Node], Sequence[Take]]:
-    """What others have taken of a platform's nodes; nothing of a platform that others keep the calendar of."""
+    """Return a platform's nodes and what others have taken of them; empty if its calendar isn't kept here."""
     try:
         state = await service.usable_platforms.platform(platform, person)
         if state.terms == "booked":
             busy = await service.usable_platforms.busy(platform, person, start, end)
             return busy.nodes, without([take for steps in busy.takes.values() for take in steps], own)
     except SubletError:
-        pass  # that a platform went away, or is closed to them by now, is not a reason to hide the offers
+        pass  # the offers are shown even if the platform is gone, or closed to the visitor by now
     return (), ()
 
 
@@ -200,7 +200,7 @@ def _tone(offer: Numbered) -> str:
 
 
 def _own(offers: Sequence[Numbered]) -> list[Take]:
-    """What the calendar has down for this very offer set."""
+    """Return what this offer set itself has taken in the calendar."""
     booked = [offer.session for offer in offers if offer.session.offer.is_in_calendar]
     own = list(hold_of([session.offer for session in booked if session.phase is Phase.OFFERED]))
     for session in booked:

@@ -1,4 +1,4 @@
-"""The way into an interactive session: what it waits for, and to the application itself as soon as that is ready."""
+"""The way into an interactive session: a page says what the session waits for, and leads there once it is ready."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sublet.web.reading import visitor
 
 
 async def look(request: Request) -> Response:
-    """A page that leads on by itself, with a script or without; one that is over is shown on its own page."""
+    """Show a page that leads to the session by itself; redirect to its own page if it is over, or not theirs."""
     who = await visitor(request)
     service = service_of(request)
     session, sentences = await service.explanations.explain(request.path_params["id"], who.person)

@@ -1,4 +1,4 @@
-"""Everyone's sessions, as operators see, filter and cancel them on a page."""
+"""The operators' page: everyone's sessions, filtered and cancelled."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sublet.web.entry import Visitor
 from sublet.web.reading import read_form, visitor
 
 HERE = "/web/operate"
-SHOWN, MOST = 50, 1000  # sessions on one page, and in one question
+SHOWN, MOST = 50, 1000  # sessions on one page, and in one query
 EVERYONE = "everyone"
 FIELDS = ("person", "platform", "app", "name", "phase", "since", "until")
 NOT_OFFERS = tuple(phase for phase in Phase if phase not in (Phase.OFFERED, Phase.REJECTED, Phase.EXPIRED))
@@ -27,7 +27,7 @@ STOPPABLE = GOING_ON | {Phase.OFFERED}
 
 
 async def look(request: Request) -> Response:
-    """Everyone's sessions, newest first; offers that were not taken are left out unless asked for."""
+    """Show everyone's sessions, newest first; offers that were not accepted are left out unless asked for."""
     who, typed = await _operator(request), _read_filters(request)
     wrong: SubletError | None = None
     listed = Page((), None)
@@ -60,7 +60,7 @@ async def _find_sessions(request: Request, who: Visitor, typed: dict[str, str]) 
 
 
 async def ask(request: Request) -> Response:
-    """The question before several are cancelled: which, how many, and whose."""
+    """Ask for confirmation before several sessions are cancelled: which, how many, and whose."""
     who, typed = await _operator(request), _read_filters(request)
     return await _question(request, who, await _list_chosen(service_of(request), who, typed), typed)
 
@@ -89,7 +89,7 @@ async def _question(
 
 
 async def cancel(request: Request) -> Response:
-    """Cancel exactly those that the question named."""
+    """Cancel exactly the sessions that the confirmation named."""
     who, form = await read_form(request)
     if not who.person.operator:
         raise OperatorsOnly
@@ -133,7 +133,7 @@ def _filters(typed: dict[str, str]) -> Filters:
 
 
 def _midnight(day: str, later: timedelta = timedelta()) -> datetime | None:
-    """The beginning of a day in UTC, or of the one after; None if there is no such day."""
+    """Return the beginning of a day in UTC, or some time later; None if there is no such day."""
     try:
         return datetime.combine(date.fromisoformat(day), time(), UTC) + later
     except (ValueError, OverflowError):

@@ -1,4 +1,4 @@
-"""The first page: what is under way, and how busy the platforms are."""
+"""The first page: active sessions, and how busy the platforms are."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_ACTIVE, MOST_RECENT = 12, 5
 
 
 async def overview(request: Request) -> Response:
-    """What runs now, what has ended, and the platforms."""
+    """Show what runs now, what has ended, and the platforms."""
     who = await visitor(request)
     service = service_of(request)
     clock = clock_of(request)
@@ -48,7 +48,7 @@ async def overview(request: Request) -> Response:
 
 
 async def _pledges(service: Service, person: Person) -> dict[str, list[PledgeState]]:
-    """The parts of each platform that has some."""
+    """Return the pledges of each platform that has some."""
     by_platform: dict[str, list[PledgeState]] = {}
     for pledge in await service.access.pledges.pledges(person):
         by_platform.setdefault(pledge.platform, []).append(pledge)
@@ -56,7 +56,7 @@ async def _pledges(service: Service, person: Person) -> dict[str, list[PledgeSta
 
 
 async def _day_ahead(service: Service, person: Person, state: PlatformState, clock: Clock) -> Picture | None:
-    """From the last full hour on, for a day; None where the calendar isn't ours."""
+    """Draw a platform's calendar for a day, from an hour before the last full hour on; None if we don't keep it."""
     if state.survey is None or state.terms != "booked":
         return None
     start = clock.now.replace(minute=0, second=0, microsecond=0) - timedelta(hours=1)

@@ -1,4 +1,4 @@
-"""The pledges of a platform on its page: operators add, change and remove those that the settings don't have."""
+"""The pledges on a platform's page: operators add, change and remove those that aren't in the settings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LABELS = {
 
 
 def fill_form(service: Service, platform: str, name: str) -> dict[str, str]:
-    """The form of a pledge that can be changed; empty if there is none of this name."""
+    """Return the form of a pledge that can be changed; empty if there is none of this name."""
     if not name or not service.platforms.pledges.is_added(platform, name):
         return {}
     pledge = service.platforms.pledges.settings_of(platform)[name]
@@ -37,14 +37,14 @@ def fill_form(service: Service, platform: str, name: str) -> dict[str, str]:
 
 
 def describe_pledge(pledged: Pledged) -> str:
-    """What is pledged beside cores."""
+    """Describe what is pledged besides cores."""
     parts = [memory_text(pledged.memory)] if pledged.memory else []
     parts += [count_text(pledged.gpus, "GPU")] if pledged.gpus else []
     return ", ".join([*parts, *([f"{memory_text(pledged.storage)} of storage"] if pledged.storage else [])])
 
 
 def ask_removal(platform: str, name: str) -> Confirmation:
-    """What is asked before a pledge is removed."""
+    """Return the question before a pledge is removed."""
     effects = (
         "It becomes open to everyone who may use the platform.",
         "Existing bookings and the rules about it stay.",
@@ -56,7 +56,7 @@ def ask_removal(platform: str, name: str) -> Confirmation:
 async def put_pledge(
     service: Service, person: Person, platform: str, form: Mapping[str, str], clock: Clock, host: str
 ) -> None:
-    """Add a pledge, or change the one of this name: all of it is as the form says."""
+    """Add a pledge, or replace the one of this name by what the form says."""
     name, changes = form.get("pledge", "").strip(), service.access.pledge_changes
     amounts = {field: _read_count(form.get(field, "")) for field in COUNTS}
     texts = {field: form.get(field, "").strip() for field in TEXTS}
@@ -67,7 +67,7 @@ async def put_pledge(
 async def remove_pledge(
     service: Service, person: Person, platform: str, form: Mapping[str, str], clock: Clock, host: str
 ) -> None:
-    """Remove one."""
+    """Remove a pledge."""
     await service.access.pledge_changes.remove(person, platform, form.get("pledge", ""), host)
 
 

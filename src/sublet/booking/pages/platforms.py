@@ -1,4 +1,4 @@
-"""Platforms: all of them, and one as operators see it: who is on it, its pledges, and the switch that drains it."""
+"""Pages of platforms: the list, and for operators one platform with its sessions, its pledges and its drain."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from sublet.web.entry import Visitor
 from sublet.web.reading import change_of, read_form, visitor
 from sublet.web.words import Clock, count_text
 
-MOST = 100  # sessions that are named
+MOST = 100  # sessions that are listed
 
 
 async def listing(request: Request) -> Response:
-    """All platforms that the visitor may know of, and how they are."""
+    """List all platforms that the visitor may see, with their state."""
     who = await visitor(request)
     service = service_of(request)
     logins = service.logins.logins() if who.person.operator else set()
@@ -42,7 +42,7 @@ async def listing(request: Request) -> Response:
 
 
 async def look(request: Request) -> Response:
-    """The page of a platform."""
+    """Show the page of a platform."""
     return await _page(request, await visitor(request))
 
 
@@ -75,7 +75,7 @@ async def _page(
 
 
 async def change(request: Request) -> Response:
-    """Drain it, or let it be used again; add, change or remove a pledge."""
+    """Drain or undrain a platform; add, change or remove a pledge."""
     act = change_of(request, CHANGES)
     who, form = await read_form(request)
     if not who.person.operator:
@@ -93,7 +93,7 @@ async def change(request: Request) -> Response:
 
 
 async def _question(service: Service, person: Person, name: str) -> Confirmation:
-    """What is asked before a drain that cancels what runs."""
+    """Return the question before a drain that cancels running sessions."""
     listed = await service.sessions.page(person, of="everyone", platform=name, active=True, limit=MOST)
     runs = [session for session in listed.items if session.job]
     effects = (
@@ -121,7 +121,7 @@ CHANGES = {"drain": _drain, "undrain": _undrain, "pledge": put_pledge, "unpledge
 
 
 def _until(text: str, clock: Clock) -> datetime | None:
-    """A time as the form has it, in the visitor's own zone."""
+    """Parse a time of the form, in the visitor's own time zone."""
     if not text:
         return None
     try:

@@ -1,4 +1,4 @@
-"""A file that a session left, on a page: text, tables, images; HTML and notebooks in a frame that runs nothing."""
+"""Previews of a session's files: text, tables, images; HTML and notebooks in a frame that runs no scripts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sublet.web.reading import visitor
 
 MOST_TEXT = 256 * 1024  # bytes of a file that are shown as text or as a table
 MOST_ROWS, MOST_COLUMNS = 200, 50
-MOST_FRAMED = 16 * 1024 * 1024  # bytes of what is drawn in a frame
+MOST_FRAMED = 16 * 1024 * 1024  # bytes of a file that is drawn in a frame
 MOST_IMAGE = 64 * 1024 * 1024
 IMAGES = {
     ".png": "image/png",
@@ -37,7 +37,7 @@ IMAGES = {
 }
 FRAMED = (".html", ".htm", ".ipynb")
 TABLES = {".csv": ",", ".tsv": "\t"}
-SANDBOX = {  # nothing of a session's runs here, is sent anywhere, or is taken for a page of ours
+SANDBOX = {  # a session's file runs no scripts here, sends nothing, and can't pass for a page of ours
     "content-security-policy": "sandbox; default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'self'",
     "x-frame-options": "SAMEORIGIN",
@@ -48,7 +48,7 @@ Kind = Literal["image", "frame", "table", "text", "none"]
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What is shown of a file."""
+    """What a page shows of a file."""
 
     kind: Kind
     text: str = ""
@@ -58,7 +58,7 @@ class Preview:
 
 
 def kind_of(path: str, size: int) -> Kind:
-    """How a file is shown, by its name and its size."""
+    """Return how a file is shown, by its name and its size."""
     suffix = PurePosixPath(path).suffix.lower()
     if suffix in IMAGES:
         return "image" if size <= MOST_IMAGE else "none"
@@ -68,7 +68,7 @@ def kind_of(path: str, size: int) -> Kind:
 
 
 def draw_preview(path: str, data: bytes, *, is_cut: bool) -> Preview:
-    """The beginning of a file, as text or as a table."""
+    """Return the beginning of a file, as text or as a table."""
     if b"\0" in data:
         return Preview("none", why="It is not text.")
     suffix = PurePosixPath(path).suffix.lower()
@@ -82,7 +82,7 @@ def draw_preview(path: str, data: bytes, *, is_cut: bool) -> Preview:
 
 
 def _rows(text: str, delimiter: str, *, is_cut: bool) -> tuple[list[list[str]], bool]:
-    lines = text.rpartition("\n")[0] if is_cut else text  # a row that is not all there is left out
+    lines = text.rpartition("\n")[0] if is_cut else text  # the last row may be incomplete
     rows: list[list[str]] = []
     try:
         for row in csv.reader(io.StringIO(lines, newline=""), delimiter=delimiter):
@@ -102,7 +102,7 @@ def _indent_json(text: str) -> str:
 
 
 async def look(request: Request) -> Response:
-    """One file on a page."""
+    """Show one file on a page."""
     who, service = await visitor(request), service_of(request)
     session = await service.sessions.get(request.path_params["id"], who.person)
     file, reading = await service.output.result(session.id, who.person, request.path_params["path"])
@@ -115,7 +115,7 @@ async def look(request: Request) -> Response:
 
 
 async def raw(request: Request) -> Response:
-    """A file as a preview draws it: an image, or HTML that can do nothing."""
+    """Return a file for a preview: an image, or HTML that can run nothing."""
     who, service = await visitor(request), service_of(request)
     file, reading = await service.output.result(request.path_params["id"], who.person, request.path_params["path"])
     kind, suffix = kind_of(file.path, file.size), PurePosixPath(file.path).suffix.lower()

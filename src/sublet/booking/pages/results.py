@@ -1,4 +1,4 @@
-"""What a session left, to be saved."""
+"""Downloads of a session's files."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from sublet.web.reading import visitor
 
 
 async def result(request: Request) -> Response:
-    """One file."""
+    """Download one file."""
     who = await visitor(request)
     return await file_response(service_of(request), who.person, request.path_params["id"], request.path_params["path"])
 
 
 async def archive(request: Request) -> Response:
-    """All its files as one .tar.gz."""
+    """Download all files as one .tar.gz."""
     who = await visitor(request)
     return await archive_response(service_of(request), who.person, request.path_params["id"])

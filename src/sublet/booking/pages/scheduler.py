@@ -1,4 +1,4 @@
-"""The fold-out of a form for what is asked of a cluster's scheduler, made from the table of its options."""
+"""Form fields for the options of a cluster's scheduler, made from the table of all options."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CONTROLS = {str: "text", int: "number", bool: "check", tuple: "lines"}
 def make_scheduler_fields(
     choosable: Collection[Spec], values: Mapping[str, str], prefix: str = ""
 ) -> tuple[Field, ...]:
-    """A field for each option that can be chosen, and for each that holds a value already."""
+    """Return a field for each option that can be chosen, and for each that has a value already."""
     return tuple(
         _make_field(spec, f"{prefix}{name}", values.get(f"{prefix}{name}", ""))
         for name, spec in scheduler_specs().items()
@@ -26,13 +26,13 @@ def _make_field(spec: Spec, key: str, value: str) -> Field:
     control = CONTROLS[spec.kind]
     attributes = {"min": "0", "max": str(spec.most)} if control == "number" else {}
     if control == "number" and value and not value.isdecimal():
-        control, attributes = "text", {}  # a browser would not show what was typed
+        control, attributes = "text", {}  # a number field would not show what was typed
     hint = f"{spec.metavar}, one a line, as sbatch has them." if control == "lines" else spec.help
     return Field(key, key.replace(".", "-"), spec.label, control, value, hint, attributes=attributes)
 
 
 def read_scheduler_fields(values: Mapping[str, str], prefix: str = "") -> dict[str, Any]:
-    """What was filled in, as a request's document has it; what was left empty is left out."""
+    """Return the options that were filled in, as a request's document has them."""
     typed = {name: values.get(f"{prefix}{name}", "").strip() for name in scheduler_specs()}
     return {name: _read_field(scheduler_specs()[name], text) for name, text in typed.items() if text}
 
@@ -45,7 +45,7 @@ def _read_field(spec: Spec, text: str) -> Any:
 
 
 def fill_scheduler_fields(asked: SchedulerOptions, prefix: str = "") -> dict[str, str]:
-    """What to type for these options."""
+    """Return the form's values for these options."""
     return {f"{prefix}{name}": _show_value(value) for name, value in asked.list_asked().items()}
 
 

@@ -1,4 +1,4 @@
-"""The visitor's recurring bookings: their times, taking what is held, and giving it back."""
+"""The visitor's recurring bookings: their times, accepting and cancelling them, and seats of group bookings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HERE = "/web/bookings"
 
 
 async def look(request: Request) -> Response:
-    """The visitor's own, the newest first."""
+    """List the visitor's bookings, newest first, and the group bookings with seats for them."""
     who = await visitor(request)
     listed = await service_of(request).bookings.list_own(who.person)
     open_ones = {series.id for series in listed if series.state is SeriesState.OFFERED}
@@ -28,7 +28,7 @@ async def look(request: Request) -> Response:
 
 
 async def change(request: Request) -> Response:
-    """Take all that is held for one, or a seat of another's; give back free seats, or all that is to come."""
+    """Accept or cancel a booking, take a seat of another's, or release free seats."""
     perform = change_of(request, CHANGES)
     who, form = await read_form(request)
     service, id = service_of(request), request.path_params["id"]

@@ -1,4 +1,4 @@
-"""Sessions: the list with its filters, one session with its live log, and what can be done with it."""
+"""Session pages: the list with its filters, and one session with its live log and its actions."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ from sublet.web.reading import change_of, read_form, visitor
 from sublet.web.words import KINDS
 
 PAGE = 25
-MOST_FILES = 25  # and folders, on a session's own page
+MOST_FILES = 25  # files and folders on a session's own page
 NOT_OFFERS = tuple(phase for phase in Phase if phase not in (Phase.OFFERED, Phase.REJECTED, Phase.EXPIRED))
 WAY = (Phase.ACCEPTED, Phase.WAITING, Phase.PREPARING, Phase.RUNNING, Phase.RELEASING)
-ADDRESS = re.compile(r": \S*/connect/\S+")  # has the session's secret in it; the button leads there without showing it
+ADDRESS = re.compile(r": \S*/connect/\S+")  # contains the session's secret; the button leads there without showing it
 
 
 @dataclass(frozen=True, slots=True)
 class PhaseStage:
-    """One step of a session's way."""
+    """One stage of a session's life."""
 
     name: str
     state: Literal["done", "now", "ahead", "good", "bad", "idle"]
 
 
 async def listing(request: Request) -> Response:
-    """The visitor's sessions, newest first; offers that were not taken are left out unless asked for."""
+    """List the visitor's sessions, newest first; offers that were not accepted are left out unless asked for."""
     who = await visitor(request)
     asked = request.query_params
     phase, kind, name = asked.get("phase", ""), asked.get("kind", ""), asked.get("name", "").strip()
@@ -80,7 +80,7 @@ async def listing(request: Request) -> Response:
 
 
 async def look(request: Request) -> Response:
-    """One session: where it is, what it prints, what it left."""
+    """Show one session: its phase, its output and its files."""
     who = await visitor(request)
     return await _session(request, who.person, request.path_params["id"])
 
@@ -133,7 +133,7 @@ def _can_sign_in(service: Service, session: Session, person: Person) -> bool:
 
 
 async def change(request: Request) -> Response:
-    """Accept, decline, cancel, pause, resume, extend, keep or delete."""
+    """Accept, decline, cancel, pause, resume, extend, keep or delete a session."""
     act = change_of(request, CHANGES)
     who, form = await read_form(request)
     id = request.path_params["id"]
@@ -204,7 +204,7 @@ CHANGES: dict[str, Callable[[Service, Person, str, dict[str, str]], Awaitable[st
 
 
 def stages(session: Session) -> list[PhaseStage]:
-    """A session's way from being offered to its end, and how far it has come."""
+    """Return the stages of a session from acceptance to its end, and how far it has come."""
     if session.phase in (Phase.OFFERED, Phase.REJECTED, Phase.EXPIRED):
         state: Literal["now", "idle"] = "now" if session.phase is Phase.OFFERED else "idle"
         return [PhaseStage(session.phase.value, state)]
@@ -224,7 +224,7 @@ ENDS: dict[Phase, Literal["good", "bad", "idle"]] = {Phase.COMPLETED: "good", Ph
 
 
 def find_ways_in(service: Service, session: Session) -> list[str]:
-    """Where the session can be connected to, by the same address as this page: others may know us by another name."""
+    """Return where the session can be opened, on the same host as this page: visitors may know us by another name."""
     return [
         connector.location.removeprefix(service.presenter.base_url)
         for connector in session.connectors
@@ -236,7 +236,7 @@ async def _work(service: Service, session: Session, person: Person) -> list[Work
     try:
         return describe_work((await service.asking.offerset(session.offerset, person)).request)
     except SubletError:
-        return []  # what was asked for is forgotten before the session is
+        return []  # the request is removed before the session
 
 
 async def _files(service: Service, session: Session, person: Person) -> Listing:

@@ -1,4 +1,4 @@
-"""One system: how the login to it stands, signing in and out on the page, and who waits for that."""
+"""The page of a system: the state of its login, signing in and out, and its record of predicted starts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LONGEST = 4096  # characters of an answer
 
 
 async def look(request: Request) -> Response:
-    """The page of a system."""
+    """Show the page of a system."""
     return await _page(request)
 
 
@@ -35,7 +35,7 @@ async def _page(request: Request, wrong: SubletError | None = None) -> Response:
 
 
 async def state(request: Request) -> Response:
-    """A word that changes when the page has something else to show, for its script."""
+    """Return a text that changes when the page has something new to show, for its script."""
     who = await visitor(request)
     return PlainTextResponse(
         (await service_of(request).logins.login_state(request.path_params["name"], who.person)).version
@@ -43,7 +43,7 @@ async def state(request: Request) -> Response:
 
 
 async def change(request: Request) -> Response:
-    """Sign in, answer, give up, sign out."""
+    """Sign in, answer a question, give up, or sign out."""
     act = change_of(request, CHANGES)
     check_private(request)
     who, form = await read_form(request)

@@ -1,4 +1,4 @@
-"""What a session runs, as its page shows it: the program, its data, and what was asked for; values of secrets never."""
+"""What a session runs, for its page: the program, its data, and the requested amounts; never values of secrets."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from sublet.kernel.texts import describe_duration
 from sublet.web.words import count_text, memory_about
 
 LONGEST = 20_000  # characters of a program that a page shows
-OWN_KINDS = ("pilot",)  # the service's own programs, which carry what lets nodes in
-HIDDEN = ("environment", "pinned")  # told otherwise, or the service's own
+OWN_KINDS = ("pilot",)  # the service's own programs, which contain the credentials of nodes
+HIDDEN = ("environment", "pinned")  # shown elsewhere, or internal
 SECRET = re.compile(r"(?i)(token|secret|password|passwd|signature|credential|api_?key|^sig$|^key$)")
 LABELS = {
     "argv": "Command",
@@ -36,7 +36,7 @@ LABELS = {
 
 @dataclass(frozen=True, slots=True)
 class WorkPart:
-    """One thing that a session runs or was given."""
+    """One item that a session runs or was given."""
 
     label: str
     text: str
@@ -45,7 +45,7 @@ class WorkPart:
 
 
 def describe_work(request: Request) -> list[WorkPart]:
-    """The program, its environment's names, its data, and the amounts that were asked for."""
+    """Describe the program, the names in its environment, its data, and the requested amounts."""
     executable = request.executable
     parts = [*_program(executable)] if executable and executable.kind not in OWN_KINDS else []
     parts += [_of_data(item) for item in request.data]
@@ -68,7 +68,7 @@ def _program(executable: Executable) -> Iterator[WorkPart]:
 
 
 def _version(pinned: Mapping[str, Any]) -> Iterator[WorkPart]:
-    """Where the code of an app is from."""
+    """Describe where an app's code comes from."""
     where = [str(pinned[name]) for name in ("repository", "commit") if pinned.get(name)]
     if where:
         yield WorkPart("Code", " @ ".join(where))
@@ -91,7 +91,7 @@ def _text(name: str, value: Any) -> str:
 
 
 def _without_secrets(value: Any) -> Any:
-    """A value of several parts, without those whose names say that they are secret."""
+    """Return a value without the parts whose names say that they are secret."""
     if isinstance(value, Mapping):
         return {name: "…" if SECRET.search(str(name)) else _without_secrets(item) for name, item in value.items()}
     return [_without_secrets(item) for item in value] if isinstance(value, list) else value
@@ -104,7 +104,7 @@ def _of_data(data: Data) -> WorkPart:
 
 
 def hide_credentials(address: str) -> str:
-    """An address without the password, or the signed query, that may be in it."""
+    """Return an address without the password, or the signed query, that it may contain."""
     try:
         parts = urlsplit(address)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Pledges that operators added, as this process knows them: read again when another process has changed them."""
+"""Pledges that operators added, as this process knows them; reread when another process has changed them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NEVER = (-1, -1)
 
 @dataclass
 class AddedPledges:
-    """Keeps what the platforms have pledged as it is recorded."""
+    """Keeps the platforms' pledges in step with the database."""
 
     store: Store
     platforms: KnownPlatforms
@@ -29,7 +29,7 @@ class AddedPledges:
     _stamp: tuple[int, int] = NEVER
 
     async def look_after(self, now: datetime) -> None:
-        """Take up what was changed, by whichever process, within a second."""
+        """Apply changes that any process made, within a second."""
         if self._seen and abs(now - self._seen) < EVERY:
             return
         self._seen = now
@@ -38,14 +38,14 @@ class AddedPledges:
                 self.platforms.survey_again(name)
 
     async def take_up(self) -> None:
-        """Take up a change at once: the calendars of platforms that answer know it afterwards."""
+        """Apply a change at once, so that the calendars of platforms that answer know it afterwards."""
         for name in await self.read():
-            with suppress(SubletError):  # a platform that does not answer learns of it when it does
+            with suppress(SubletError):  # a platform that doesn't answer learns of it later
                 await self.platforms.survey_soon(name)
                 await self.platforms.survey_soon(name)  # the first may have been under way before the change
 
     async def read(self) -> list[str]:
-        """Read all of them; the platforms whose calendars have to learn of a change."""
+        """Read all added pledges; return the platforms whose calendars have to change."""
         stamp, listed = await self.store.read(lambda tx: (tx.pledges.stamp(), tx.pledges.list()))
         added: dict[str, dict[str, PledgeSettings]] = {}
         for pledge in listed:

@@ -1,4 +1,4 @@
-"""Platforms come and go while the service runs: systems, invited sites, accounts and annexes."""
+"""Platforms that come and go while the service runs: systems, invited sites, accounts and annexes."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ OWN_LOGIN = (
 
 @dataclass
 class PlatformChanges:
-    """Keeps the platforms as those who know of them want them."""
+    """Keeps the platforms in step with the sources that name them."""
 
     settings: Settings
     now: Clock
     platforms: KnownPlatforms
     sources: Sequence[PlatformSource]
     own_logins: bool  # platforms may be reached by a person's own login
-    identity: BrokerIdentity  # how other brokers are shown who asks
-    find_token: FindToken  # what opens a platform with an API: of an address, and of whose credential
-    owner: str = ""  # whose credential it is if nobody is named; empty: nobody's
+    identity: BrokerIdentity  # how to authenticate to other brokers
+    find_token: FindToken  # finds the token for a platform's API, by its address and whose credential it is
+    owner: str = ""  # whose credential it is if no person is named; empty: nobody's
 
     _own: dict[str, set[str]] = field(default_factory=dict)  # the noun of a source → the platforms that it named
     _refreshing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def open_platform(self, platform: Platform, *, changed: bool = False) -> None:
-        """Open a platform and show it to others; what is known of one whose settings have changed is out of date."""
+        """Open a platform and make it known; if its settings have changed, its survey is out of date."""
         if isinstance(platform, PassesOn):
             platform.use_identity(self.identity)
         if isinstance(platform, OpensWithToken):
@@ -52,7 +52,7 @@ class PlatformChanges:
         self.platforms.by_name[platform.name] = platform
 
     async def look_at(self, names: Iterable[str]) -> None:
-        """Look at platforms, all at once; one that can't be reached is tried again when it is asked."""
+        """Survey platforms, all at once; one that can't be reached is tried again when it is asked."""
         looks = await asyncio.gather(*(self.platforms.survey_soon(name) for name in names), return_exceptions=True)
         for failure in looks:
             if isinstance(failure, BaseException) and not isinstance(failure, SubletError):
@@ -64,7 +64,7 @@ class PlatformChanges:
         return home
 
     async def refresh(self) -> None:
-        """Take up systems, accounts and annexes that are new or changed since the last look; let go of those gone."""
+        """Open systems, accounts and annexes that are new or changed since the last look; close those that are gone."""
         async with self._refreshing:
             for source in self.sources:
                 settings = await source.find(self.now())
@@ -74,9 +74,9 @@ class PlatformChanges:
     async def _take_up(
         self, source: PlatformSource, wanted: Mapping[str, Mapping[str, Any]], wrong: Mapping[str, str]
     ) -> bool:
-        """Make the platforms of one source be as they are wanted; what can't be is shown as broken.
+        """Open and close the platforms of one source as it wants them; those that can't be are shown as broken.
 
-        Whether all could be opened: what can't be for the moment, as on a full disk, is to be tried again.
+        Return whether all could be opened; those that can't be for the moment, as on a full disk, are tried again.
         """
         noun = source.noun
         own = self.platforms.accounts if noun == "account" else self._own.setdefault(noun, set())
@@ -112,12 +112,12 @@ class PlatformChanges:
 def admit_platforms(
     platforms: dict[str, Platform], broken: dict[str, str], *, own_logins: bool
 ) -> tuple[dict[str, Platform], dict[str, str]]:
-    """Those that may be used; where nobody signs in by a login of their own, a platform needs a key."""
+    """Return the platforms that may be used; where people have no logins of their own, a platform needs a key."""
     own = {name for name, platform in platforms.items() if not own_logins and platform.asks_a_person}
     kept = {name: platform for name, platform in platforms.items() if name not in own}
     return kept, broken | dict.fromkeys(own, OWN_LOGIN)
 
 
 def alike(new: Platform | None, old: Platform) -> bool:
-    """Whether a platform has the same settings as before; what it does meanwhile is its own."""
+    """Whether a platform has the same settings as before; its present state doesn't count."""
     return new is not None and type(new) is type(old) and new.model_dump() == old.model_dump()

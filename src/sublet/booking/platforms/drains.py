@@ -1,4 +1,4 @@
-"""Draining a platform: nothing new begins there, what runs finishes, and what waits goes on afterwards."""
+"""Draining a platform: nothing new starts, running sessions finish, and waiting ones continue afterwards."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from sublet.store.store import Store
 from sublet.store.tx import Tx
 
 USUAL_GRACE = timedelta(minutes=10)
-MOST = 1000  # sessions that are told, or cancelled, in one write
+MOST = 1000  # sessions that are notified, or cancelled, in one write
 
 
 @dataclass
 class Drains:
-    """Drain platforms, and let them be used again; for operators."""
+    """Drains and undrains platforms; for operators."""
 
     settings: Settings
     store: Store
@@ -49,7 +49,7 @@ class Drains:
         grace: timedelta | None = None,
         host: str = "",
     ) -> Drain:
-        """Let nothing new begin on a platform; with a grace, what still runs after it is cancelled."""
+        """Let nothing new start on a platform; with a grace, sessions that still run after it are cancelled."""
         if not person.operator:
             raise OperatorsOnly
         self.platforms.get(platform)
@@ -80,7 +80,7 @@ class Drains:
             tx.events.add(drain.created, session.id, session.person, EventKind.DRAINING, words, session.phase)
 
     async def undrain(self, person: Person, platform: str, host: str = "") -> None:
-        """Let a platform be used again, at once."""
+        """End a platform's drain, at once."""
         if not person.operator:
             raise OperatorsOnly
         now = self.now()
@@ -97,12 +97,12 @@ class Drains:
         await self.signals.announce()
 
     async def drains(self) -> dict[str, Drain]:
-        """The platforms that are being drained now."""
+        """Return the platforms that are being drained now."""
         now = self.now()
         return await self.store.read(lambda tx: tx.drains.active(now))
 
     async def look_after(self, now: datetime) -> None:
-        """End drains whose time is over, and cancel what still runs where that was ordered."""
+        """End drains whose time is over, and cancel running sessions where the grace has passed."""
         if await self.store.read(lambda tx: tx.drains.due(now)):
             await self.store.write(lambda tx: self._carry_out_all(tx, now))
             await self.signals.announce()
