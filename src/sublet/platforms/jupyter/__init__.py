@@ -1,1 +1,1 @@
-"""JupyterHub and a single Jupyter Server, by their own REST APIs and the kernels' WebSockets."""
+"""JupyterHub and a single Jupyter Server, through their REST APIs and the kernels' WebSockets."""

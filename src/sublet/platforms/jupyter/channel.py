@@ -1,4 +1,4 @@
-"""A kernel's WebSocket: requests to it, and its messages, in Jupyter's own protocol."""
+"""A kernel's WebSocket: requests and messages in Jupyter's own protocol."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sublet.platforms.jupyter.server import ServerApi
 LARGEST = 512 << 20  # bytes of one message
 PROTOCOL = "5.3"
 DEAD = ("restarting", "dead", "autorestarting")
-PING = 30.0  # seconds between two looks whether the other side is there
+PING = 30.0  # seconds between pings
 
 
 class Disconnected(Exception):
@@ -36,7 +36,7 @@ class Message:
     """A message of a kernel."""
 
     kind: str
-    parent: str  # the id of the request that it belongs to
+    parent: str  # the ID of the request that it belongs to
     content: dict[str, Any] = field(default_factory=dict)
 
 
@@ -44,13 +44,13 @@ class KernelChannel:
     """An open WebSocket to a kernel."""
 
     def __init__(self, socket: ClientConnection, session: str) -> None:
-        """`session` is as which the kernel knows us."""
+        """Use a socket; `session` is our ID for the kernel."""
         self._socket, self._session = socket, session
 
     async def execute(
         self, code: str, *, id: str = "", silent: bool = False, goes_on: bool = False, ask: dict[str, str] | None = None
     ) -> str:
-        """Have code run; the id of the request. `ask`: expressions whose values are wanted too."""
+        """Have code run and return the ID of the request; `ask` are expressions to evaluate as well."""
         content = {
             "code": code,
             "silent": silent,
@@ -75,7 +75,7 @@ class KernelChannel:
         return header["msg_id"]
 
     async def receive(self) -> Message:
-        """The next message; KernelDied, if it says that."""
+        """Return the next message; raise KernelDied if it says so."""
         try:
             text = await self._socket.recv()
         except WebSocketException as error:
@@ -87,7 +87,7 @@ class KernelChannel:
 
 
 def read_message(text: str | bytes) -> Message:
-    """A message as it travels: JSON, or JSON and what belongs to it after a list of where each begins."""
+    """Read a message: JSON, or a binary form with JSON and buffers after a list of offsets."""
     if isinstance(text, bytes):
         count = struct.unpack("!I", text[:4])[0]
         begins = struct.unpack(f"!{count}I", text[4 : 4 * (count + 1)])
@@ -100,7 +100,7 @@ def read_message(text: str | bytes) -> Message:
 
 @asynccontextmanager
 async def open_channel(api: ServerApi, kernel: str, session: str) -> AsyncIterator[KernelChannel]:
-    """A WebSocket to a kernel, as long as it is needed; the kernel outlives it."""
+    """Open a WebSocket to a kernel, which outlives it."""
     try:
         socket = await connect(
             api.channels(kernel, session),

@@ -1,4 +1,4 @@
-"""Which sessions this process takes to their ends: each is driven by one, and taken up by another if that dies."""
+"""The sessions that this process drives to their ends: each has one driver, and is taken over if its process dies."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from sublet.kernel.errors import PlatformUnreachable, SubletError
 from sublet.kernel.log import log
 from sublet.platforms.jupyter.driving import Drive
 
-LOOK = 2.0  # seconds between two looks at what nobody drives
+LOOK = 2.0  # seconds between two searches for sessions without a driver
 SLOWEST_RELEASE = 60.0  # seconds
-SOONEST, LATEST = 0.3, 30.0  # seconds until what failed is tried again
+SOONEST, LATEST = 0.3, 30.0  # seconds until a failed session is tried again
 
 
 class Drivers:
     """The sessions that are driven here."""
 
     def __init__(self, platform: str, home: Path, make: Callable[[str], Drive]) -> None:
-        """Nothing is driven yet."""
+        """Set up without driving anything."""
         self._platform, self._home, self._make = platform, home, make
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._looking: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Take up whatever is under way."""
+        """Start to drive all sessions that are under way."""
         self._looking = asyncio.create_task(self._look(), name=f"{self._platform}: sessions")
 
     async def stop(self) -> None:
-        """Let go; what runs goes on, and is taken up again."""
+        """Stop driving; running sessions continue, and are taken up again later."""
         tasks = [*self._tasks.values(), *([self._looking] if self._looking else [])]
         for task in tasks:
             task.cancel()
@@ -40,12 +40,12 @@ class Drivers:
         self._tasks.clear()
 
     def take(self, key: str) -> None:
-        """Drive a session, unless that is done."""
+        """Drive a session, unless that is already done."""
         if key not in self._tasks or self._tasks[key].done():
             self._tasks[key] = asyncio.create_task(self._drive(key), name=f"{self._platform}: {key}")
 
     async def join(self, key: str) -> None:
-        """Wait until nothing of a session is left there; for a while."""
+        """Wait until nothing of a session is left there; raise PlatformUnreachable if that takes too long."""
         self.take(key)
         try:
             async with asyncio.timeout(SLOWEST_RELEASE):
@@ -63,7 +63,7 @@ class Drivers:
             await asyncio.sleep(LOOK)
 
     async def _drive(self, key: str) -> None:
-        """Take it to its end, however often that is interrupted; nothing, if another process does."""
+        """Drive a session to its end, however often it is interrupted; do nothing if another process does."""
         with self._claim(key) as is_ours:
             pause = SOONEST
             while is_ours:
@@ -77,7 +77,7 @@ class Drivers:
                 except OSError as error:
                     words = f"this machine: {error}"
                     log.warning("jupyter.interrupted", platform=self._platform, session=key, why=str(error))
-                except Exception as error:  # what a server answers may be anything, and other sessions go on
+                except Exception as error:  # a server may answer anything, and other sessions must go on
                     words = f"{type(error).__name__}: {error}"
                     log.exception("jupyter.broken", platform=self._platform, session=key)
                 if not drive.session.ended and drive.session.root.is_dir():

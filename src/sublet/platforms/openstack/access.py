@@ -1,4 +1,4 @@
-"""Who one is to a cloud: what clouds.yaml says, or an application credential whose secret is kept sealed."""
+"""Access to a cloud by clouds.yaml, or by an application credential whose secret is kept in the vault."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class BadCloud(Exception):
 
 @dataclass(frozen=True)
 class CloudSettings:
-    """What a platform's settings say of it."""
+    """The settings of a platform that concern access."""
 
     cloud: str = ""
     clouds_file: str = ""
@@ -37,17 +37,17 @@ class CloudSettings:
 
 @dataclass(frozen=True)
 class CloudAccess:
-    """How a cloud is entered, and as whom."""
+    """The address of a cloud's Keystone, and the credentials for it."""
 
     auth_url: str  # of Keystone, with its version
     identity: Mapping[str, Any] = field(repr=False)  # what is sent to Keystone for a token
     region: str = ""
     interface: str = "public"
-    authority: str = ""  # the file with the certificate that its services are known by; empty: this machine's
+    authority: str = ""  # the file with the CA certificate of its services; empty: this machine's
 
     @property
     def tls(self) -> ssl.SSLContext:
-        """Whom to trust."""
+        """The TLS context for its services."""
         try:
             return ssl.create_default_context(cafile=self.authority or None)
         except (OSError, ssl.SSLError) as error:
@@ -55,7 +55,7 @@ class CloudAccess:
 
 
 def open_cloud(settings: CloudSettings, secret: str = "", environment: Mapping[str, str] = os.environ) -> CloudAccess:
-    """By an application credential and its secret, else by an entry of clouds.yaml."""
+    """Open access by an application credential and its secret, or else by an entry of clouds.yaml."""
     if settings.auth_url:
         identity = _by_application({"application_credential_id": settings.application_credential}, secret)
         return _check(CloudAccess(settings.auth_url, identity, settings.region, authority=settings.authority))
@@ -89,14 +89,14 @@ def _check(access: CloudAccess) -> CloudAccess:
 
 
 def find_file(named: str, environment: Mapping[str, str]) -> Path:
-    """The clouds.yaml that counts."""
+    """Return the clouds.yaml to use."""
     places = [named] if named else [environment.get("OS_CLIENT_CONFIG_FILE", ""), *PLACES]
     files = [Path(place).expanduser() for place in places if place]
     return next((file for file in files if file.exists()), files[0])
 
 
 def read_entry(file: Path, name: str) -> dict[str, Any]:
-    """One cloud of a clouds.yaml, with what secure.yaml beside it adds."""
+    """Read one cloud of a clouds.yaml, with additions from the secure.yaml beside it."""
     clouds = _read_clouds(file)
     secure = file.with_name("secure.yaml")
     hidden = _read_clouds(secure) if secure.exists() else {}
@@ -128,7 +128,7 @@ def _is_application(auth: Mapping[str, Any]) -> bool:
 
 
 def _identify(kind: str, auth: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What Keystone is sent, by the way of signing in."""
+    """Return what Keystone is sent, by the kind of authentication."""
     if kind == APPLICATION:
         return _by_application(auth, str(auth.get("application_credential_secret") or ""))
     if kind in ("", "password", "v3password"):

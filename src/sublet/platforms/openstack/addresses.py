@@ -1,4 +1,4 @@
-"""What is asked of Neutron: networks by name, and floating IPs, known by the name of their server."""
+"""Calls to Neutron: networks by name, and floating IPs, which are identified by their server's name."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class CloudAddresses:
     """The addresses of one project's servers."""
 
     def __init__(self, calls: CloudCalls) -> None:
-        """Nobody is called yet."""
+        """Set up without connecting."""
         self.calls = calls
 
     async def find_network(self, named: str) -> str:
-        """The id of a network, given by its id or its name."""
+        """Return the ID of a network, given by its ID or its name."""
         if is_uuid(named):
             return named
         networks = (await self.calls.get("network", f"/v2.0/networks?{urlencode({'name': named})}"))["networks"]
@@ -29,7 +29,7 @@ class CloudAddresses:
         return str(networks[0]["id"])
 
     async def have_floating(self, network: str, server: str, name: str) -> str:
-        """A floating IP that leads to a server; one that a lost answer left under this name is used again."""
+        """Return a floating IP that leads to a server; one that a lost answer left under this name is used again."""
         listed = [each for each in await self._list_floating() if each.get("description") == name]
         if listed:
             return str(listed[0]["floating_ip_address"])
@@ -48,7 +48,7 @@ class CloudAddresses:
         return str(made["floating_ip_address"])
 
     async def release(self, name: str) -> bool:
-        """Give back the floating IPs of a server; whether there were any."""
+        """Release the floating IPs of a server, and return whether there were any."""
         listed = [each for each in await self._list_floating() if each.get("description") == name]
         for each in listed:
             path = f"/v2.0/floatingips/{quote(str(each['id']), safe='')}"
@@ -56,7 +56,7 @@ class CloudAddresses:
         return bool(listed)
 
     async def list_names(self, prefix: str) -> list[str]:
-        """The names of servers, beginning so, that floating IPs were taken for."""
+        """Return the names of servers with this prefix that floating IPs were allocated for."""
         names = [str(each.get("description") or "") for each in await self._list_floating()]
         return [name for name in names if name.startswith(prefix)]
 
@@ -65,7 +65,7 @@ class CloudAddresses:
 
 
 def is_uuid(text: str) -> bool:
-    """Whether it is an id, not a name."""
+    """Whether a text is a UUID, and so an ID instead of a name."""
     try:
         return bool(UUID(text))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Calls to a cloud's services with a token of Keystone's, and what their failures mean: their own words are kept."""
+"""Calls to a cloud's services with a Keystone token, and what their failures mean, in the services' own words."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from sublet.platforms.openstack.access import CloudAccess
 
 Object = dict[str, Any]
 PATIENCE = httpx2.Timeout(60.0, connect=10.0)
-SOON = timedelta(minutes=5)  # before a token expires, another is asked for
-VERSION = "2.60"  # of Nova's API, as every cloud since 2018 has it
+SOON = timedelta(minutes=5)  # this long before a token expires, another is requested
+VERSION = "2.60"  # of Nova's API, which every cloud since 2018 has
 TYPES = {"image": ("image",), "compute": ("compute",), "network": ("network",)}
 TAGS = re.compile(r"<(title|style)[^>]*>.*?</\1>|<[^>]+>", re.DOTALL | re.IGNORECASE)
 KEPT_WORDS = 400
@@ -27,7 +27,7 @@ RENEW = "Renew the password or the application credential; waiting sessions then
 
 @dataclass(frozen=True)
 class KeystoneToken:
-    """What Keystone gave."""
+    """A token from Keystone."""
 
     id: str = field(repr=False)
     expires: datetime
@@ -37,10 +37,10 @@ class KeystoneToken:
 
 
 class CloudCalls:
-    """A cloud's services, as one of its users."""
+    """A cloud's services, accessed as one of its users."""
 
     def __init__(self, platform: str, access: CloudAccess, transport: httpx2.AsyncBaseTransport | None = None) -> None:
-        """Nobody is called yet; `transport` carries calls elsewhere."""
+        """Set up without connecting; `transport` replaces the usual HTTP transport."""
         self.platform, self.access = platform, access
         carried = transport or httpx2.AsyncHTTPTransport(verify=access.tls, trust_env=False)
         self._http = httpx2.AsyncClient(transport=carried, timeout=PATIENCE, follow_redirects=False)
@@ -48,11 +48,11 @@ class CloudCalls:
         self._signing_in = asyncio.Lock()
 
     async def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         await self._http.aclose()
 
     async def sign_in(self) -> KeystoneToken:
-        """A token that is good for a while."""
+        """Return a token that is valid for a while, and request one if necessary."""
         async with self._signing_in:
             if self._token is None or datetime.now(UTC) > self._token.expires - SOON:
                 self._token = await self._ask_for_token()
@@ -71,7 +71,7 @@ class CloudCalls:
     async def call(
         self, service: str, method: str, path: str, body: object = None, *, allow: tuple[int, ...] = ()
     ) -> httpx2.Response:
-        """One call; whatever is no success, nor among `allow`, is raised in the service's own words."""
+        """Make one call; raise the service's own words for any status that is neither a success nor in `allow`."""
         for is_last in (False, True):
             token = await self.sign_in()
             if service not in token.endpoints:
@@ -83,13 +83,13 @@ class CloudCalls:
             answer = await self._send(method, token.endpoints[service] + path, headers, body)
             if answer.status_code != 401 or is_last:
                 break
-            self._token = None  # it was revoked, or Keystone has other keys by now
+            self._token = None  # it was revoked, or Keystone has new keys
         if answer.is_success or answer.status_code in allow:
             return answer
         raise self.describe_refusal(answer)
 
     async def get(self, service: str, path: str) -> Object:
-        """What is at a path."""
+        """Get the object at a path."""
         return read_object((await self.call(service, "GET", path)).content, self.platform)
 
     async def _send(self, method: str, address: str, headers: dict[str, str], body: object) -> httpx2.Response:
@@ -103,7 +103,7 @@ class CloudCalls:
             raise PlatformUnreachable(platform=self.platform, why=f"{address.partition('?')[0]}: {why}") from error
 
     def describe_refusal(self, answer: httpx2.Response) -> LoginNeeded | PlatformRefused | PlatformUnreachable:
-        """What an answer means that is no success."""
+        """Return the error that an unsuccessful answer stands for."""
         status = answer.status_code
         words = read_words(answer.content) or f"it answered {status} and gave no reason"
         if status == 401:
@@ -114,7 +114,7 @@ class CloudCalls:
 
 
 def read_token(id: str, content: bytes, access: CloudAccess, platform: str) -> KeystoneToken:
-    """What Keystone said of a token."""
+    """Read Keystone's answer with a token."""
     token = read_object(content, platform).get("token") or {}
     project = token.get("project")
     if not id or not project:
@@ -137,7 +137,7 @@ def _find_endpoint(catalog: Sequence[Object], kind: str, access: CloudAccess) ->
 
 
 def read_object(content: bytes, platform: str) -> Object:
-    """An object out of an answer."""
+    """Read an object from an answer."""
     try:
         value = json.loads(content)
     except ValueError as error:
@@ -148,7 +148,7 @@ def read_object(content: bytes, platform: str) -> Object:
 
 
 def read_words(content: bytes) -> str:
-    """What a refusal says for a person: each service wraps its message otherwise."""
+    """Return a refusal's message for people; each service wraps it differently."""
     try:
         value: Any = json.loads(content)
     except ValueError:

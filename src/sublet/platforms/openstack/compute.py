@@ -1,4 +1,4 @@
-"""What is asked of Nova, Glance and Neutron: sizes, images, servers, their consoles, and keys by name."""
+"""Calls to Nova, Glance and Neutron: flavors, images, servers, their consoles, and key pairs."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ class CloudCompute:
     """One project of a cloud."""
 
     def __init__(self, calls: CloudCalls) -> None:
-        """Nobody is called yet."""
+        """Set up without connecting."""
         self.calls = calls
 
     @property
     def platform(self) -> str:
-        """Whose project it is here."""
+        """The name of the platform."""
         return self.calls.platform
 
     async def read_quota(self) -> ProjectQuota:
-        """What the project may have, and what it has."""
+        """Return what the project may have, and what it has."""
         return read_quota(await self.calls.get("compute", "/limits"))
 
     async def list_flavors(self, names: Sequence[str]) -> list[Flavor]:
-        """The sizes of servers that have a disk; of these names, if any are given."""
+        """List the flavors that have a disk, restricted to these names if any are given."""
         listed = (await self.calls.get("compute", "/flavors/detail"))["flavors"]
         wanted = [each for each in listed if not names or each["name"] in names or each["id"] in names]
         flavors = []
         for each in wanted:
             if each.get("OS-FLV-DISABLED:disabled") or not each.get("disk"):
-                continue  # without a disk of its own a server needs a volume
+                continue  # without its own disk, a server would need a volume
             flavors.append(read_flavor(each, await self._read_specs(each["id"])))
         return flavors
 
@@ -57,7 +57,7 @@ class CloudCompute:
         return read_object(answer.content, self.platform).get("extra_specs") or {} if answer.is_success else {}
 
     async def find_image(self, named: str) -> Image:
-        """The image of a name or an id; of several with one name the newest."""
+        """Return the image with a name or an ID; the newest of several with the same name."""
         if is_uuid(named):
             return read_image(await self.calls.get("image", f"/v2/images/{named}"))
         query = urlencode({"name": named, "status": "active", "sort": "created_at:desc"})
@@ -67,13 +67,13 @@ class CloudCompute:
         return read_image(images[0])
 
     async def find_network(self, named: str) -> object:
-        """What Nova is told of networks: `auto`, `none`, or one of them."""
+        """Return Nova's parameter for networks: `auto`, `none`, or one network."""
         if named in ("auto", "none"):
             return named
         return [{"uuid": await CloudAddresses(self.calls).find_network(named)}]
 
     async def list_servers(self, prefix: str) -> list[CloudServer]:
-        """The project's servers whose names begin so."""
+        """List the project's servers whose names begin with a prefix."""
         path: str | None = f"/servers/detail?{urlencode({'name': f'^{re.escape(prefix)}'})}"
         servers: list[CloudServer] = []
         while path:
@@ -84,7 +84,7 @@ class CloudCompute:
         return [server for server in servers if server.name.startswith(prefix) and not server.is_gone]
 
     async def find_server(self, id: str) -> CloudServer | None:
-        """One server; None: there is none, or it was deleted."""
+        """Return a server; None if there is none or it was deleted."""
         answer = await self.calls.call("compute", "GET", f"/servers/{quote(id, safe='')}", allow=(404,))
         if not answer.is_success:
             return None
@@ -92,21 +92,21 @@ class CloudCompute:
         return None if server.is_gone else server
 
     async def create_server(self, server: Mapping[str, Any]) -> str:
-        """Make one; its id. It is not safe to call this twice: see `SessionServers`."""
+        """Create a server and return its ID. Calling this twice isn't safe: see `SessionServers`."""
         answer = await self.calls.call("compute", "POST", "/servers", {"server": server})
         return str(read_object(answer.content, self.platform)["server"]["id"])
 
     async def delete_server(self, id: str) -> None:
-        """Delete one; that it is gone already is no error."""
+        """Delete a server; ignore that it is already gone."""
         await self.calls.call("compute", "DELETE", f"/servers/{quote(id, safe='')}", allow=(404,))
 
     async def act(self, id: str, action: str) -> bool:
-        """Have a server do something; False, if it is gone, or can't do that in the state that it is in."""
+        """Have a server do something; return False if it is gone, or can't do that in its current state."""
         answer = await self.calls.call("compute", "POST", f"/servers/{id}/action", {action: None}, allow=(404, 409))
         return answer.is_success
 
     async def read_console(self, id: str) -> str | None:
-        """What a server's console shows last; None: nothing can be read for now."""
+        """Return the end of a server's console output; None if nothing can be read for now."""
         body: Object = {"os-getConsoleOutput": {}}
         answer = await self.calls.call("compute", "POST", f"/servers/{id}/action", body, allow=SAYS_NOTHING)
         if not answer.is_success:
@@ -114,16 +114,16 @@ class CloudCompute:
         return str(read_object(answer.content, self.platform).get("output") or "")
 
     async def create_key(self, name: str, public: str) -> None:
-        """Have a key of this name; one that is there already is as good."""
+        """Create a key pair; an existing one of this name is accepted."""
         await self.calls.call(
             "compute", "POST", "/os-keypairs", {"keypair": {"name": name, "public_key": public}}, allow=(409,)
         )
 
     async def delete_key(self, name: str) -> None:
-        """Remove a key: from now on Nova makes no server that names it."""
+        """Delete a key pair: from now on Nova creates no server that names it."""
         await self.calls.call("compute", "DELETE", f"/os-keypairs/{quote(name, safe='')}", allow=(404,))
 
     async def list_keys(self, prefix: str) -> list[str]:
-        """The names of the keys that begin so."""
+        """List the key pairs whose names begin with a prefix."""
         keys = (await self.calls.get("compute", "/os-keypairs")).get("keypairs") or []
         return [name for each in keys if (name := str(each["keypair"]["name"])).startswith(prefix)]

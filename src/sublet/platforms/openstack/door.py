@@ -1,8 +1,8 @@
-"""The way into sessions' machines by ssh: files are brought, what was left is fetched, and people are connected.
+"""Access to sessions' machines by ssh: for sending files, fetching results, and connecting people.
 
-Each session has a key of its own, whose private half stays in its directory here. The machine makes its host key itself
-and tells its public half on the console, sealed; no other is taken. Who comes in is a user without rights, who may
-use one folder there and one port.
+Each session has its own key, whose private half stays in its directory here. The machine makes its host key itself and
+reports the public half on the console, sealed; no other is accepted. The service signs in as a user without rights, who
+may use one folder and one port there.
 """
 
 from __future__ import annotations
@@ -32,29 +32,29 @@ from sublet.reach.unattended import UnattendedReach, by_key
 if TYPE_CHECKING:
     from sublet.platforms.openstack.readers import CloudServer
 
-ALIAS = "sublet-machine"  # by which its host key is known, whatever address it has
-BASTION = "bastion.log"  # what the bastion said last
+ALIAS = "sublet-machine"  # the name for its host key, whatever address it has
+BASTION = "bastion.log"  # the bastion's last messages
 PIECE = 4 << 20  # bytes that are fetched at once
 FAILURES = (PlatformRefused, PlatformUnreachable, LoginNeeded)
 
 
 @dataclass(frozen=True, slots=True)
 class DoorSettings:
-    """How machines are reached, as a platform's settings say."""
+    """How machines are reached, by a platform's settings."""
 
-    address: str = ""  # `fixed`, `floating`; empty: they aren't
+    address: str = ""  # `fixed`, `floating`; empty: not at all
     port: int = 0
     floating_network: str = ""
     bastion: Bastion = NO_BASTION
-    has_network: bool = True  # whether machines have one at all
+    has_network: bool = True  # whether machines have a network at all
 
     @property
     def is_open(self) -> bool:
-        """Whether they are reached at all."""
+        """Whether machines are reached by ssh."""
         return bool(self.address)
 
     def describe(self) -> str:
-        """Which way files go and people come."""
+        """Describe how files and people reach a machine."""
         if not self.is_open:
             return "reached by its console alone"
         through = f" through {self.bastion.host}" if self.bastion.host else ""
@@ -63,7 +63,7 @@ class DoorSettings:
 
 @dataclass
 class MachineDoors:
-    """The ways into the machines of one service."""
+    """The ssh connections to the machines of one service."""
 
     compute: CloudCompute
     settings: DoorSettings
@@ -72,11 +72,11 @@ class MachineDoors:
 
     @property
     def addresses(self) -> CloudAddresses:
-        """Neutron."""
+        """Neutron's addresses."""
         return CloudAddresses(self.compute.calls)
 
     async def bring(self, session: VmSession, name: str) -> None:
-        """Send the session's files, once; its server's name is told for what is made on the way."""
+        """Send the session's files, once; `name` is its server's name, for a floating IP that may be allocated."""
         archive = session.root / "sent.tar.gz"
         if not archive.exists():
             part = archive.with_suffix(".part")
@@ -88,7 +88,7 @@ class MachineDoors:
         archive.unlink(missing_ok=True)
 
     async def fetch(self, session: VmSession, name: str, size: int, digest: str) -> None:
-        """Have the archive of what it left here, whole; what came at an earlier try is not fetched again."""
+        """Fetch the archive of the results and check it; parts from an earlier try aren't fetched again."""
         part = session.root / f"{LEFT}.fetched"
         part.touch(0o600)
         async with self._enter(session, name) as reach:
@@ -104,7 +104,7 @@ class MachineDoors:
         part.rename(session.root / LEFT)
 
     async def stop(self, session: VmSession, name: str) -> bool:
-        """Order the session's end; False, if the order could not be given."""
+        """Order the session's end; return False if the order couldn't be given."""
         if not session.heard.door or not (session.read_note("address") or self.settings.address == "fixed"):
             return False
         try:
@@ -115,7 +115,7 @@ class MachineDoors:
         return True
 
     async def connect(self, session: VmSession, name: str) -> Connector | str:
-        """Where people connect to it; in words, why they can't."""
+        """Return where people connect to the session, or a sentence why they can't."""
         try:
             async with self._enter(session, name) as reach:
                 place = await reach.tunnel("program", "127.0.0.1", PORT)
@@ -124,7 +124,7 @@ class MachineDoors:
         return Connector(session.read("job.json")["connects"], "AVAILABLE", "HTTP", place)
 
     async def leave(self, key: str) -> None:
-        """Close the way into one machine."""
+        """Close the connection to one machine."""
         reach = self._reaches.pop(key, None)
         if reach:
             await reach.untunnel("program")
@@ -132,15 +132,15 @@ class MachineDoors:
         await asyncio.to_thread(remove_tree, self._control(key))
 
     async def release(self, name: str) -> bool:
-        """Give back what leads to a server; whether there was anything."""
+        """Release the floating IPs of a server, and return whether there were any."""
         return self.settings.address == "floating" and await self.addresses.release(name)
 
     async def list_names(self, prefix: str) -> list[str]:
-        """The names of servers that floating IPs were taken for."""
+        """List the names of servers that floating IPs were allocated for."""
         return await self.addresses.list_names(prefix) if self.settings.address == "floating" else []
 
     async def close(self) -> None:
-        """Let go of all of them."""
+        """Close all connections."""
         for reach in self._reaches.values():
             await reach.close()
         self._reaches.clear()

@@ -1,13 +1,13 @@
 """OpenStack as a platform: each session is a virtual machine of its own in a project, started from an image there.
 
-What a session is made of goes to its machine as sealed user data; what it prints and leaves comes back on its console,
-sealed too. No network is needed between the machine and the service. Where there is one, large files go by ssh, and
-people connect that way (door.py). Below the platform's own directory here lie
+A session's files go to its machine as sealed user data; its output and results come back on the console, sealed too.
+No network is needed between the machine and the service. Where there is one, large files go by ssh, and people connect
+that way (door.py). The platform's own directory here contains
 
-    sessions/KEY/   one session (told in session.py)
+    sessions/KEY/   one session (described in session.py)
     doors/NAME/     the ssh connection to one machine
-    leaving/NAME    servers that were deleted and not yet seen to be gone
-    owner           the name by which what is ours is known in the project
+    leaving/NAME    servers that were deleted, and may still exist
+    owner           the ID that marks this service's servers in the project
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ from sublet.platforms.sessiondir import remove_tree
 from sublet.platforms.tokens import FindToken, TokenSource
 
 FOLDERS = ("sessions", "running", "news", "trash", "leaving", "doors")
-FRESH = 20.0  # seconds that a look at the project is good for
-AT_ONCE = 8  # sessions that are looked at side by side
-GONE = 120.0  # seconds that are waited for a server to be gone
+FRESH = 20.0  # seconds that a survey of the project is good for
+AT_ONCE = 8  # sessions that are looked at at a time
+GONE = 120.0  # seconds to wait for a server to be gone
 PAUSE = 0.5
 
 
@@ -70,11 +70,11 @@ class OpenStack(OpenStackSettings):
     _viewed: float = PrivateAttr(default=float("-inf"))
 
     def hold_tokens(self, find: FindToken) -> None:
-        """Ask this for the secret of the application credential, when it is needed."""
+        """Set the function that provides the secret of the application credential."""
         self._find = find
 
     async def open(self, home: Path) -> None:
-        """Make the directories; the cloud is called when it is needed."""
+        """Create the directories; the cloud is called when it is needed."""
         await asyncio.to_thread(self._open, home)
 
     def _open(self, home: Path) -> None:
@@ -91,7 +91,7 @@ class OpenStack(OpenStackSettings):
             remove_tree(left)
 
     async def close(self) -> None:
-        """Let go; what runs goes on."""
+        """Close the connections; running sessions continue."""
         if self._servers:
             await self._servers.close()
         self._servers = None
@@ -118,7 +118,7 @@ class OpenStack(OpenStackSettings):
         doors = MachineDoors(compute, self.door_settings, self._home)
         return SessionServers(compute, self.describe_place(self._owner), self._home, doors)
 
-    # What there is
+    # Survey
 
     async def _look(self, good_for: float = FRESH) -> CloudView:
         servers = await self._connect()
@@ -136,11 +136,11 @@ class OpenStack(OpenStackSettings):
         return self._view
 
     def expire_survey(self) -> None:
-        """Ask anew."""
+        """Ask the cloud again at the next survey."""
         self._viewed = float("-inf")
 
     async def survey(self) -> Survey:
-        """The flavors that are within the quota, each as a node."""
+        """Return the flavors that are within the quota, each as a node."""
         view = await self._look()
         nodes = tuple(list_nodes(view, self.reserve))
         if not nodes:
@@ -153,21 +153,21 @@ class OpenStack(OpenStackSettings):
         return (*describe_view(view), f"each virtual machine is {self.door_settings.describe()}")
 
     def can_take(self, option: str) -> bool:
-        """Features and a type of GPU, which flavors have."""
+        """Whether the option is supported: features and a GPU type of flavors."""
         return option in TAKEN
 
     def unfit(self, request: Request) -> Sequence[Reason]:
-        """What could never run there."""
+        """Return why the request could never run there."""
         return refuse_request(request, self.name, self.door_settings)
 
     async def offers(self, request: Request, ways: Sequence[str], now: datetime) -> Answer:
-        """As soon as the quota has room for the least flavor that is enough."""
+        """Return an offer for when the quota has room for the smallest flavor that is enough."""
         view = await self._look(2.0)
         terms = OfferTerms(self.name, ways[0], self.reserve, self.longest, self.door_settings)
         return make_offers(view, request, terms, self._list_own(), now)
 
     def _list_own(self) -> list[OwnServer]:
-        """What this service's sessions take of the quota, and until when."""
+        """Return what this service's sessions take of the quota, and until when."""
         view, own = self._view, []
         known = {flavor.id: flavor for flavor in view.flavors} if view else {}
         for path in (self._home / "running").iterdir():
@@ -183,17 +183,17 @@ class OpenStack(OpenStackSettings):
         return VmSession(self.name, self._home, key)
 
     async def place(self, key: str) -> Path | None:
-        """The session's directory here: what is brought to it goes to its machine."""
+        """Return the session's local directory; data staged in it is sent to its machine."""
         session = self._session(key)
         session.make()
         return session.root
 
     async def session_directory(self, key: str) -> str:
-        """Where every session's directory is in its own machine."""
+        """Return the session's directory in its own machine, which is the same for all."""
         return SESSION
 
     async def find(self, key: str) -> str | None:
-        """The session's server, by our note of it, else by its name."""
+        """Return the key if the session has a server, by our note of it or by its name."""
         session = self._session(key)
         if session.ended or session.read_note("id"):
             return key
@@ -204,7 +204,7 @@ class OpenStack(OpenStackSettings):
             return key if await servers.find(session) else None
 
     async def submit(self, job: Job, key: str) -> str:
-        """Make its server, once."""
+        """Create the session's server, once."""
         if job.program.connects and not self.address:
             raise PlatformRefused(platform=self.name, why="nothing leads to what listens in a virtual machine there")
         if await self.find(key):
@@ -225,11 +225,11 @@ class OpenStack(OpenStackSettings):
         return key
 
     def find_own_id(self, key: str) -> str:
-        """The id of its server, by which `openstack server show` knows it."""
+        """Return the ID of the session's server, as `openstack server show` takes it."""
         return self._session(key).read_note("id")
 
     async def ask(self, ids: Sequence[str]) -> Mapping[str, JobState]:
-        """The states of many sessions at once: one list of servers, and the console of each that runs."""
+        """Return the states of many sessions at once, by one list of servers and the console of each running one."""
         sessions = {id: self._session(id) for id in ids}
         states = {id: session.state() for id, session in sessions.items() if session.ended}
         there = {id: each for id, each in sessions.items() if id not in states and each.is_submitted}
@@ -251,7 +251,7 @@ class OpenStack(OpenStackSettings):
             await (await self._connect()).chase()
 
     async def cancel(self, ids: Sequence[str], by: str) -> None:
-        """Stop them: the power button of each is pressed; what has not begun is deleted."""
+        """Stop these sessions by their machines' power buttons; those that haven't begun are deleted."""
         for id in ids:
             session = self._session(id)
             if session.ended or not session.root.is_dir():
@@ -266,7 +266,7 @@ class OpenStack(OpenStackSettings):
                     session.finish(End(EndKind.CANCELLED, by=session.cancelled_by, detail="it had not started"))
 
     async def extend(self, id: str, until: datetime) -> None:
-        """Move the end of a session's time; its machine goes on by itself for the spare time, and no longer."""
+        """Move the end of a session's time, at most by the spare time that its machine allows."""
         session = self._session(id)
         if not session.is_submitted or session.ended:
             return
@@ -278,11 +278,11 @@ class OpenStack(OpenStackSettings):
         session.order("until", str(until.timestamp()))
 
     async def pause(self, id: str) -> str:
-        """Have Nova stop the machine where it is."""
+        """Have Nova pause the machine."""
         return await self._act(id, "pause", STOPPED)
 
     async def resume(self, id: str) -> str:
-        """Have Nova let the machine go on."""
+        """Have Nova continue the machine."""
         return await self._act(id, "unpause", CONTINUED)
 
     async def _act(self, id: str, action: str, words: str) -> str:
@@ -293,10 +293,10 @@ class OpenStack(OpenStackSettings):
         await (await self._connect()).compute.act(server, action)
         return words
 
-    # What they leave
+    # Output and results
 
     async def output(self, key: str, stream: Literal["stdout", "stderr"], offset: int, limit: int) -> bytes:
-        """Part of what it printed, as its console has told."""
+        """Return part of a session's output, as its console has reported it."""
         session = self._session(key)
         await self._listen(session)
         return session.output(stream, offset, limit)
@@ -310,22 +310,22 @@ class OpenStack(OpenStackSettings):
                 await servers.listen(session)
 
     async def output_size(self, key: str, stream: Literal["stdout", "stderr"]) -> int:
-        """How much of what it printed is here."""
+        """Return how much of a session's output has arrived here."""
         session = self._session(key)
         await self._listen(session)
         return session.output_size(stream)
 
     async def results(self, key: str) -> Results:
-        """The files that it left: there are none before its end."""
+        """List a session's results; there are none before its end."""
         session = self._session(key)
         return await asyncio.to_thread(session.results) if session.ended else Results()
 
     def read(self, key: str, path: str, offset: int = 0) -> AsyncIterator[bytes]:
-        """One of those files, in pieces, from a byte on."""
+        """Read a result file in pieces, from an offset."""
         return self._session(key).pieces(path, offset)
 
     async def clean(self, key: str) -> None:
-        """Remove all of it, here and there, and see that it is gone; what still runs must be cancelled first."""
+        """Remove everything of a session, here and there, and wait until it is gone; refuse if it still runs."""
         session = self._session(key)
         if session.is_submitted and not session.ended:
             state = (await self.ask([key]))[key]
@@ -341,6 +341,6 @@ class OpenStack(OpenStackSettings):
         await asyncio.to_thread(session.remove, self._home / "trash")
 
     async def list_left(self, age: timedelta = timedelta(0)) -> Sequence[str]:
-        """The sessions that have a server that is ours."""
+        """List this service's sessions that have a server."""
         await self._chase()
         return await (await self._connect()).list_left(age)

@@ -1,4 +1,4 @@
-"""What Nova and Glance answer."""
+"""Readers for the answers of Nova and Glance."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from sublet.booking.model.shape import Shape
 
 MIB, GIB = 1 << 20, 1 << 30
-UNLIMITED = 1 << 40  # where a quota has no limit
+UNLIMITED = 1 << 40  # for a quota without a limit
 GPU = re.compile(r"^resources\d*:(VGPU|PGPU|CUSTOM_[A-Z0-9_]*GPU[A-Z0-9_]*)$")
 ALIAS = "pci_passthrough:alias"
 TRAIT = re.compile(r"^trait\d*:")
@@ -20,7 +20,7 @@ AGGREGATE = "aggregate_instance_extra_specs:"
 
 @dataclass(frozen=True, slots=True)
 class Flavor:
-    """A size that servers come in."""
+    """A size of servers."""
 
     id: str
     name: str
@@ -28,11 +28,11 @@ class Flavor:
     memory: int  # in bytes
     disk: int  # in bytes
     gpus: int = 0
-    gpu_types: tuple[str, ...] = ()  # as the cloud calls its devices
-    features: tuple[str, ...] = ()  # traits that it requires of hosts, and NAME=VALUE of their aggregates
+    gpu_types: tuple[str, ...] = ()  # the cloud's names of its devices
+    features: tuple[str, ...] = ()  # required traits of hosts, and NAME=VALUE of their aggregates
 
     def describe(self) -> str:
-        """In words."""
+        """Describe the flavor for people."""
         types = f" ({', '.join(self.gpu_types)})" if self.gpu_types else ""
         gpus = f", {self.gpus} GPUs{types}" if self.gpus else ""
         return f"{self.name} ({self.cores} cores, {self.memory // MIB} MiB, {self.disk // GIB} GiB of disk{gpus})"
@@ -52,7 +52,7 @@ class ProjectQuota:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """What a server starts from."""
+    """An image that servers start from."""
 
     id: str
     name: str
@@ -62,7 +62,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class CloudServer:
-    """A virtual machine, as Nova tells of it."""
+    """A virtual machine, as Nova describes it."""
 
     id: str
     name: str
@@ -74,26 +74,26 @@ class CloudServer:
     cores: int = 0
     memory: int = 0
     metadata: Mapping[str, str] = field(default_factory=dict)
-    addresses: tuple[str, ...] = ()  # in its networks, those of IPv4 first
+    addresses: tuple[str, ...] = ()  # in its networks, IPv4 first
 
     @property
     def is_being_made(self) -> bool:
-        """Whether it is still to come up."""
+        """Whether the server is still being created."""
         return self.status in ("BUILD", "UNKNOWN", "")
 
     @property
     def is_off(self) -> bool:
-        """Whether nothing runs in it any more."""
+        """Whether nothing runs in the server any more."""
         return self.status in ("SHUTOFF", "STOPPED", "SHELVED", "SHELVED_OFFLOADED", "CRASHED")
 
     @property
     def is_gone(self) -> bool:
-        """Whether it is deleted, and only remembered."""
+        """Whether the server is deleted, and only remembered."""
         return self.status in ("DELETED", "SOFT_DELETED")
 
 
 def read_time(text: object) -> datetime | None:
-    """A point in time; Nova writes UTC, with and without saying so."""
+    """Read a time; Nova writes UTC, with and without a zone."""
     if not isinstance(text, str) or not text:
         return None
     moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
@@ -101,7 +101,7 @@ def read_time(text: object) -> datetime | None:
 
 
 def read_server(value: Mapping[str, Any]) -> CloudServer:
-    """A server."""
+    """Read a server."""
     flavor = value.get("flavor") or {}
     return CloudServer(
         id=str(value["id"]),
@@ -119,14 +119,14 @@ def read_server(value: Mapping[str, Any]) -> CloudServer:
 
 
 def read_addresses(networks: Mapping[str, Any]) -> tuple[str, ...]:
-    """The fixed addresses of a server, those of IPv4 first."""
+    """Return the fixed addresses of a server, IPv4 first."""
     listed = [each for network in networks.values() for each in network]
     fixed = [each for each in listed if each.get("OS-EXT-IPS:type", "fixed") == "fixed"]
     return tuple(str(each["addr"]) for each in sorted(fixed, key=lambda each: int(each.get("version") or 4)))
 
 
 def read_flavor(value: Mapping[str, Any], specs: Mapping[str, str]) -> Flavor:
-    """A flavor; `specs` say what devices it has."""
+    """Read a flavor; `specs` are its extra specs, which name its devices."""
     disk = (int(value.get("disk") or 0) + int(value.get("OS-FLV-EXT-DATA:ephemeral") or 0)) * GIB
     return Flavor(
         str(value["id"]),
@@ -141,12 +141,12 @@ def read_flavor(value: Mapping[str, Any], specs: Mapping[str, str]) -> Flavor:
 
 
 def count_gpus(specs: Mapping[str, str]) -> int:
-    """How many GPUs a flavor's extra specs ask for; only an alias that says gpu in its name is one."""
+    """Return how many GPUs a flavor's extra specs ask for; an alias counts only if its name contains gpu."""
     return sum(count for _, count in _list_devices(specs))
 
 
 def _list_devices(specs: Mapping[str, str]) -> Iterator[tuple[str, int]]:
-    """The GPUs of a flavor: what the cloud calls them, and how many there are of each."""
+    """Yield the GPUs of a flavor: the cloud's name of the device, and how many."""
     for spec, text in specs.items():
         if (match := GPU.match(spec)) and text.isdigit():
             yield match[1], int(text)
@@ -157,14 +157,15 @@ def _list_devices(specs: Mapping[str, str]) -> Iterator[tuple[str, int]]:
 
 
 def list_features(specs: Mapping[str, str]) -> tuple[str, ...]:
-    """What a flavor requires of its host: `trait:CUSTOM_SSD` as `CUSTOM_SSD`, `ssd=true` of an aggregate as it is."""
+    """Return what a flavor requires of its host: `trait:CUSTOM_SSD` as `CUSTOM_SSD`, an aggregate's `ssd=true`
+    unchanged."""
     traits = [name.partition(":")[2] for name, text in specs.items() if TRAIT.match(name) and text == "required"]
     pairs = [f"{name.partition(':')[2]}={text}" for name, text in specs.items() if name.startswith(AGGREGATE)]
     return tuple(sorted([*traits, *pairs]))
 
 
 def read_quota(limits: Mapping[str, Any]) -> ProjectQuota:
-    """A project's quota, out of Nova's limits."""
+    """Read a project's quota from Nova's limits."""
     absolute = (limits.get("limits") or {}).get("absolute") or {}
 
     def read_most(name: str, unit: int = 1) -> int:
@@ -185,7 +186,7 @@ def read_quota(limits: Mapping[str, Any]) -> ProjectQuota:
 
 
 def read_image(value: Mapping[str, Any]) -> Image:
-    """An image."""
+    """Read an image."""
     return Image(
         str(value["id"]),
         str(value.get("name") or ""),
@@ -195,7 +196,7 @@ def read_image(value: Mapping[str, Any]) -> Image:
 
 
 def choose_flavor(flavors: Iterable[Flavor], shape: Shape, image: Image, reserve: int) -> Flavor | None:
-    """The least that is enough, for what was asked and what the system itself takes."""
+    """Return the smallest flavor that is enough for the request and for the system itself, or None."""
     needed = max(shape.memory + reserve, image.least_memory)
     disk = max(shape.disk, image.least_disk)
     enough = [

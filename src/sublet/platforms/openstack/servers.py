@@ -1,8 +1,8 @@
-"""The servers of sessions: made once, listened to by their consoles, stopped, and deleted for certain.
+"""The servers of sessions: created once, read by their consoles, stopped, and reliably deleted.
 
-Nova takes a call to make a server twice for two servers. So each call names a key that is made for it alone. When
-the answer to a call was lost, its key is deleted first, which no later call can get past, and then the server is looked
-for by its name: it is there, or it never will be.
+If a call to create a server is repeated, Nova creates two. So each call names a key pair that is made only for it. If
+the answer to a call was lost, its key pair is deleted first, so that no delayed call can succeed, and then the server
+is looked for by its name: it exists, or it never will.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ from sublet.platforms.openstack.userdata import (
 )
 from sublet.platforms.sessiondir import age
 
-LISTENED = 1.0  # seconds between two looks at a console
-SETTLED = 5.0  # seconds that a call may take between Nova's look at its key and its record of the server
-SILENCE = 180.0  # seconds without a sign of life after which a machine is lost
-FORCED = 120.0  # seconds after which a stop that nobody heeded is forced
+LISTENED = 1.0  # seconds between two reads of a console
+SETTLED = 5.0  # seconds that a call may take from Nova's check of its key pair until the server is recorded
+SILENCE = 180.0  # seconds without a heartbeat after which a machine is lost
+FORCED = 120.0  # seconds after which an ignored stop is forced
 
 
 @dataclass(frozen=True, slots=True)
 class ServerPlace:
-    """How servers are made, as a platform's settings say."""
+    """How servers are made, by a platform's settings."""
 
     owner: str
     image: str
@@ -69,7 +69,7 @@ class ServerPlace:
 
 @dataclass
 class SessionServers:
-    """What one service has in one project."""
+    """The servers of one service in one project."""
 
     compute: CloudCompute
     place: ServerPlace
@@ -80,31 +80,31 @@ class SessionServers:
     transfers: SessionTransfers = field(init=False)
 
     def __post_init__(self) -> None:
-        """Nothing is on its way yet."""
+        """Set up the transfers, none of which is under way yet."""
         self.transfers = SessionTransfers(self.doors, self.name_of, lambda session: self.listen(session, 0.0))
 
     async def close(self) -> None:
-        """Let go; what runs goes on."""
+        """Close the connections; running sessions continue."""
         await self.transfers.close()
         await self.compute.calls.close()
 
     @property
     def prefix(self) -> str:
-        """How the names of all servers of this service begin."""
+        """The prefix of the names of all servers of this service."""
         return f"sublet-{self.place.owner}-"
 
     def name_of(self, key: str) -> str:
-        """What a session's server is called."""
+        """Return the name of a session's server."""
         return self.prefix + name_session(key)
 
     def lock(self, key: str) -> asyncio.Lock:
-        """Only one of us does something about a session at a time."""
+        """Return the lock under which anything is done about a session."""
         return self._locks.setdefault(key, asyncio.Lock())
 
-    # Made once
+    # Creating
 
     async def find(self, session: VmSession) -> bool:
-        """Whether it has a server, or had one; a call whose answer was lost is settled."""
+        """Whether a session has or had a server; a call whose answer was lost is settled first."""
         if session.read_note("id"):
             return True
         if not session.read_note("asked"):
@@ -112,7 +112,7 @@ class SessionServers:
         return await self._settle_call(session)
 
     async def _settle_call(self, session: VmSession) -> bool:
-        """Whether a call that was begun has made a server; if not, it never will."""
+        """Whether a call that was started has created a server; if not, it never will."""
         if await self._note_server(session):
             return True
         await self.compute.delete_key(session.read_note("asked"))
@@ -133,7 +133,7 @@ class SessionServers:
         return True
 
     async def submit(self, job: Job, session: VmSession, flavor: str, image: str) -> None:
-        """Make its server, unless there is one."""
+        """Create a session's server, unless there is one."""
         if await self.find(session):
             return
         packed = await asyncio.to_thread(session.pack, MOST if self.doors.settings.is_open else None)
@@ -153,7 +153,7 @@ class SessionServers:
         session.note("id", id)
 
     def _write_data(self, job: Job, session: VmSession, packed: bytes | None) -> str:
-        """User data with all of its files in it, or else with the word that they are brought."""
+        """Write user data with all files of a session, or if they are too large, with a note that they are sent."""
         settings, now = self.doors.settings, datetime.now(UTC)
         for awaits in (False, True) if packed is not None else (True,):
             door = GuestDoor(session.read_note("door_key.pub"), settings.port, awaits, bool(job.program.connects))
@@ -189,17 +189,17 @@ class SessionServers:
             server["security_groups"] = [{"name": name} for name in self.place.security_groups]
         return server
 
-    # Looked at
+    # Looking
 
     async def list_all(self) -> dict[str, list[CloudServer]]:
-        """The servers of this service by their names, the oldest first."""
+        """Return the servers of this service by name, the oldest first."""
         named: dict[str, list[CloudServer]] = {}
         for server in sort_servers(await self.compute.list_servers(self.prefix)):
             named.setdefault(server.name, []).append(server)
         return named
 
     async def look(self, session: VmSession, servers: Sequence[CloudServer]) -> JobState:
-        """Its state now; whatever has to be done about it is done."""
+        """Return a session's state now, after doing what it needs."""
         async with self.lock(session.key):
             if session.ended:
                 return session.state()
@@ -234,7 +234,7 @@ class SessionServers:
         return await self._keep_time(session, server, wishes)
 
     def _find_loss(self, session: VmSession, server: CloudServer, heard: HeardConsole, console: str) -> End | None:
-        """Why nothing more is to be expected of a machine, if that is so."""
+        """Return the end of a session if nothing more can be expected of its machine, else None."""
         if server.is_off:
             kind = EndKind.NODE_LOST if heard.began else EndKind.NOT_STARTED
             return End(kind, detail=describe_loss(read_refusal(console) or UNTOLD, console))
@@ -248,7 +248,7 @@ class SessionServers:
         return None
 
     def _find_silence(self, session: VmSession) -> str:
-        """Why a machine that has been up for long has not begun; empty while its files are on their way."""
+        """Return why a machine that has been up for long hasn't begun; empty while its files are being sent."""
         patience = self.place.patience.total_seconds()
         if session.read_note("awaits") and session.heard.door and not (session.root / "sent").exists():
             trouble = self.transfers.find_trouble(session.key, patience)
@@ -260,7 +260,7 @@ class SessionServers:
         return time.monotonic() - self._listened.get(session.key, float("-inf")) < 2 * LISTENED
 
     async def _keep_time(self, session: VmSession, server: CloudServer, wishes: StopWishes) -> JobState:
-        """Stop what is over its time, or was to be stopped; else it runs."""
+        """Stop a session that is over its time or was cancelled; return its state."""
         until, began = session.until, session.began
         if until and datetime.now(UTC) >= until and not wishes.cancelled_by and not wishes.is_over_time:
             session.note("timeout", "")
@@ -284,7 +284,7 @@ class SessionServers:
         return f"its files are being brought{trouble and f': {trouble}'}"
 
     async def listen(self, session: VmSession, older: float = LISTENED) -> str | None:
-        """Read its console, unless that was just done; what it shows, if it was read."""
+        """Read a session's console, unless that was just done; return its content if it was read."""
         now = time.monotonic()
         if now - self._listened.get(session.key, float("-inf")) < older:
             return None
@@ -294,7 +294,7 @@ class SessionServers:
             await asyncio.to_thread(session.listen, console, time.time())
         return console
 
-    # Ended
+    # Ending
 
     async def _end_unheard(self, session: VmSession, server: CloudServer | None, wishes: StopWishes) -> JobState:
         end = session.heard.end
@@ -305,7 +305,7 @@ class SessionServers:
         return await self.end(session, judged)
 
     async def _finish(self, session: VmSession, end: dict[str, object], wishes: StopWishes) -> JobState:
-        """Put what it left in its place, write down how it ended, and delete its server."""
+        """Put a session's results in place, record how it ended, and delete its server."""
         missing = session.count_missing(end)
         notes: dict[str, str] = {}
         words = f"{missing} of {end['pieces'] or 1} parts of what it left could not be read" if missing else ""
@@ -319,8 +319,8 @@ class SessionServers:
         return await self.end(session, End(judged.kind, judged.code, judged.signal, judged.by, detail, judged.usage))
 
     async def end(self, session: VmSession, end: End) -> JobState:
-        """Write down how it ended, and delete its server."""
-        (self.home / "leaving" / name_session(session.key)).touch(0o600)  # until it is surely gone
+        """Record how a session ended, and delete its server."""
+        (self.home / "leaving" / name_session(session.key)).touch(0o600)  # until it is certainly gone
         await asyncio.to_thread(session.finish, end)
         await self.transfers.forget(session.key)
         await self.remove(session.key)
@@ -328,21 +328,24 @@ class SessionServers:
         return session.state()
 
     async def stop(self, session: VmSession) -> None:
-        """Press its power button, so that it writes what it left; what has not begun, or heeds nobody, is deleted."""
+        """Press the power button, so that the results are written.
+
+        Delete a machine that hasn't begun or doesn't react.
+        """
         id = session.read_note("id")
         if not session.heard.began or session.heard.end:
             await self.remove(session.key)
             return
         note = session.root / "stopped"
         if not note.exists():
-            await self.compute.act(id, "unpause")  # a machine that stands still sees no button
+            await self.compute.act(id, "unpause")  # a paused machine doesn't see the button
             if await self.doors.stop(session, self.name_of(session.key)) or await self.compute.act(id, "os-stop"):
                 session.note("stopped", "")
         elif age(note) > FORCED:
             await self.remove(session.key)
 
     async def remove(self, key: str) -> bool:
-        """Delete all that the project has of a session; whether it is gone already."""
+        """Delete everything of a session in the project; return whether it was gone already."""
         name = self.name_of(key)
         servers = await self.compute.list_servers(name)
         for server in servers:
@@ -354,13 +357,14 @@ class SessionServers:
         return not servers and is_released
 
     async def chase(self) -> None:
-        """Delete again what was to be deleted and is still there."""
+        """Delete again what should be deleted and still exists."""
         for note in (self.home / "leaving").iterdir():
             if await self.remove(note.name):
                 note.unlink(missing_ok=True)
 
     async def list_left(self, older_than: timedelta) -> list[str]:
-        """The keys of all sessions that have had a server for so long, or a key pair that nobody needs any more."""
+        """List the keys of sessions that have had a server for this long, or have an unneeded key pair or floating
+        IP."""
         now, named, left = datetime.now(UTC), await self.list_all(), []
         for name, servers in named.items():
             if now - (servers[0].created or now) >= older_than:
@@ -372,12 +376,12 @@ class SessionServers:
         return list(dict.fromkeys(left))
 
     def _is_under_way(self, name: str) -> bool:
-        """Whether a session of this name is being made, or runs."""
+        """Whether a session of this name is being created, or runs."""
         return any(self.name_of(path.name) == name for path in (self.home / "running").iterdir())
 
 
 def sort_servers(servers: Sequence[CloudServer]) -> list[CloudServer]:
-    """The oldest first."""
+    """Sort servers, the oldest first."""
     latest = datetime.max.replace(tzinfo=UTC)
     return sorted(servers, key=lambda server: (server.created or latest, server.id))
 
@@ -387,7 +391,7 @@ def _read_wishes(session: VmSession) -> StopWishes:
 
 
 def make_public_key(secret: bytes) -> str:
-    """A public key that nobody has the private half of: Nova wants one for a name."""
+    """Return a public key without a private half, as Nova requires one for a key pair."""
     body = hashlib.sha256(b"sublet key " + secret).digest()
     wire = b"".join(len(part).to_bytes(4, "big") + part for part in (b"ssh-ed25519", body))
     return f"ssh-ed25519 {base64.b64encode(wire).decode()} sublet"

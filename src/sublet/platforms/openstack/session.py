@@ -1,12 +1,12 @@
-"""One session's directory here: what its virtual machine is given, what was heard of it, and how it ended.
+"""One session's directory here: what its virtual machine is given, what it reported, and how it ended.
 
-work/, data/, storage/   what was brought; after the end, what it left
-secret                   what seals all that its machine and the service say to each other
-asked                    before Nova is called: the name of the key that the call names;  id: of its server
-heard.json               what its console has told;  left/N: parts of what it left;  left.tar.gz: all of it
-door_key, known_hosts    who the service is to its machine, and the machine to the service;  address: where that is
-sent                     that its files are there, where they were not in its user data
-until, cancel, timeout   the moved end of its time; who wants it stopped; that its time was over
+work/, data/, storage/   staged data; after the end, the results
+secret                   seals all messages between its machine and the service
+asked                    before Nova is called: the name of the key pair that the call names;  id: of its server
+heard.json               what its console has reported;  left/N: parts of the results;  left.tar.gz: all of them
+door_key, known_hosts    the service's key, and the machine's host key;  address: where the machine is
+sent                     marks that its files are there, if they were not in its user data
+until, cancel, timeout   the moved end of its time; who cancelled it; that its time was over
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ LEFT = "left.tar.gz"
 
 @dataclass(frozen=True, slots=True)
 class HeardConsole:
-    """What a machine's console has told."""
+    """What a machine's console has reported."""
 
     began: float = 0.0  # when its program was started, by the machine's clock
-    beat: int = 0  # the last sign of life
+    beat: int = 0  # the number of the last heartbeat
     at: float = 0.0  # when that was read here
     end: dict[str, Any] | None = None
     door: dict[str, Any] | None = None  # its host key, and the port of its sshd
-    listens: bool = False  # whether its program takes connections
+    listens: bool = False  # whether its program accepts connections
 
 
 class VmSession(PackedSession):
-    """A session's directory, with what is known of its virtual machine."""
+    """A session's local directory, with what is known of its virtual machine."""
 
     def lay_out(self, job: Job, output_limit: int, seconds: float, flavor: str, has_door: bool = False) -> None:
-        """Write what the program needs, and what has to be known of it later on."""
+        """Write the program's files, and what must be known of the session later."""
         self.make()
         self.write_program(dict(job.program.files))
         if not self.read_note("secret"):
@@ -69,35 +69,35 @@ class VmSession(PackedSession):
 
     @property
     def secret(self) -> bytes:
-        """What seals all that is said."""
+        """The secret that seals all messages."""
         return bytes.fromhex(self.read_note("secret"))
 
     @property
     def is_submitted(self) -> bool:
-        """Whether it was submitted."""
+        """Whether the session was submitted."""
         return self.read("job.json") is not None
 
     @property
     def heard(self) -> HeardConsole:
-        """What its console has told so far."""
+        """What the console has reported so far."""
         return HeardConsole(**(self.read("heard.json") or {}))
 
     @property
     def began(self) -> datetime | None:
-        """When its program was started; a machine's clock that is ahead of ours counts for nothing."""
+        """When the program was started; not later than now, if the machine's clock is ahead."""
         began = self.heard.began
         return min(moment(began), datetime.now(UTC)) if began else None
 
     @property
     def until(self) -> datetime | None:
-        """The end of its time, which begins when its program does; None: it has not begun."""
+        """The end of the session's time, which is counted from its program's start; None if it hasn't begun."""
         if text := self.read_note("until"):
             return moment(float(text))
         began = self.began
         return began + timedelta(seconds=self.read("job.json")["seconds"]) if began else None
 
     def listen(self, console: str, now: float) -> HeardConsole:
-        """Take note of what a console shows: signs of life, output, and parts of what it left."""
+        """Record what a console shows: heartbeats, output, and parts of the results."""
         before = heard = self.heard
         for label, content in read_lines(self.secret, console):
             kind, _, rest = label.partition(":")
@@ -120,7 +120,7 @@ class VmSession(PackedSession):
         return heard
 
     def _add_output(self, stream: str, offset: int, content: bytes) -> None:
-        """Only what follows what is here; a gap is filled at the end."""
+        """Append output that follows what is here; gaps are filled at the end."""
         path = self.root / stream
         size = path.stat().st_size
         if offset <= size < offset + len(content):
@@ -132,7 +132,7 @@ class VmSession(PackedSession):
             self.write(f"left/{number}", content)
 
     def count_missing(self, end: dict[str, Any]) -> int:
-        """How many parts of what it left are not here."""
+        """Return how many parts of the results aren't here."""
         if (self.root / LEFT).exists():
             return 0
         if end.get("fetched") and not end["pieces"]:
@@ -140,7 +140,7 @@ class VmSession(PackedSession):
         return sum(not (self.root / "left" / str(number)).exists() for number in range(int(end["pieces"])))
 
     def unpack_left(self, end: dict[str, Any]) -> dict[str, str]:
-        """Put what came back in its place; what a kind's own program wrote of the end."""
+        """Put the results in place; return what a kind's own program wrote about the end."""
         brought: dict[str, list[int]] = self.read("brought.json") or {}
         notes: dict[str, str] = {}
         self._join_parts(int(end["pieces"]))
@@ -158,7 +158,7 @@ class VmSession(PackedSession):
         return notes
 
     def _join_parts(self, count: int) -> None:
-        """Make one archive of the parts that came by the console, unless the whole of it is here."""
+        """Join the parts that came by the console into one archive, unless the whole archive is here."""
         if not count or (self.root / LEFT).exists():
             return
         with (self.root / f"{LEFT}.part").open("wb") as joined:
@@ -167,7 +167,7 @@ class VmSession(PackedSession):
         (self.root / f"{LEFT}.part").rename(self.root / LEFT)
 
     def finish(self, end: End) -> None:
-        """Write down how it ended; the first record stands."""
+        """Record how the session ended; the first record stands."""
         now = datetime.now(UTC)
         began = self.began or now
         usage = end.usage or Usage(wall=max(0.0, (now - began).total_seconds()) if self.began else 0.0)

@@ -1,4 +1,4 @@
-"""What is said of a cloud in the settings: who one is there, and how its machines are made and reached."""
+"""The settings of an OpenStack platform: its credentials, and how its machines are made and reached."""
 
 from __future__ import annotations
 
@@ -96,13 +96,13 @@ class OpenStackSettings(Platform):
 
     @property
     def cloud_settings(self) -> CloudSettings:
-        """Who one is there."""
+        """The settings that concern access."""
         return CloudSettings(
             self.cloud, self.clouds_file, self.auth_url, self.application_credential, self.region, self.authority
         )
 
     def describe_place(self, owner: str) -> ServerPlace:
-        """How servers are made."""
+        """Return how servers are made."""
         return ServerPlace(
             owner=owner,
             image=self.image,

@@ -1,4 +1,4 @@
-"""How a session is doing, out of its server and what its console has told; and how it ended."""
+"""A session's state, from its server and its console, and how it ended."""
 
 from __future__ import annotations
 
@@ -29,39 +29,39 @@ KEPT_WORDS = 300
 
 @dataclass(frozen=True, slots=True)
 class StopWishes:
-    """What people and clocks wanted of a session."""
+    """Who or what wants a session stopped."""
 
     cancelled_by: str = ""
     is_over_time: bool = False
 
     def find_end(self, detail: str = "") -> End | None:
-        """How it ends, if it is stopped now."""
+        """Return the end of the session if it is stopped now, or None."""
         if self.cancelled_by:
             return End(EndKind.CANCELLED, by=self.cancelled_by, detail=detail)
         return End(EndKind.TIMEOUT, detail=detail) if self.is_over_time else None
 
 
 def describe_wait(server: CloudServer) -> str:
-    """What a server that is being made waits for."""
+    """Describe what a server that is being created waits for."""
     return WAITS.get(server.task, "its virtual machine is being made")
 
 
 def read_refusal(console: str) -> str:
-    """What the first steps in a machine said aloud, if they could not go on."""
+    """Return what the first steps in a machine reported, if they failed."""
     lines = [line.strip() for line in console.splitlines() if line.strip().startswith(PLAIN)]
     words = lines[-1].removeprefix(PLAIN) if lines else ""
     return REFUSALS.get(words, words and f"its virtual machine could not begin: {words.removeprefix('failed ')}")
 
 
 def describe_loss(words: str, console: str) -> str:
-    """Why nothing more is heard of a machine, with the last that its console shows."""
+    """Describe why a machine is lost, with the last line of its console."""
     shown = [line.strip() for line in console.splitlines() if line.strip() and not line.strip().startswith("#sublet")]
     last = f"; its console shows last: {shown[-1][:KEPT_WORDS]}" if shown else ""
     return f"{words}{last}"
 
 
 def describe_fault(server: CloudServer, has_begun: bool, wishes: StopWishes) -> End:
-    """The end of a session whose server Nova can't have."""
+    """Return the end of a session whose server is in error."""
     words = server.fault or "Nova gives no reason"
     if end := wishes.find_end("it had not started" if not has_begun else words):
         return end
@@ -69,7 +69,7 @@ def describe_fault(server: CloudServer, has_begun: bool, wishes: StopWishes) -> 
 
 
 def describe_deletion(has_begun: bool, wishes: StopWishes) -> End:
-    """The end of a session whose server is no more."""
+    """Return the end of a session whose server was deleted."""
     detail = "" if has_begun else "it had not started"
     return wishes.find_end(detail) or End(
         EndKind.CANCELLED, by=ELSEWHERE, detail="; ".join(filter(None, ("its virtual machine was deleted", detail)))
@@ -77,7 +77,7 @@ def describe_deletion(has_begun: bool, wishes: StopWishes) -> End:
 
 
 def describe_end(end: Mapping[str, Any], notes: Mapping[str, str], wishes: StopWishes) -> End:
-    """How a program ended, as its machine told."""
+    """Return how a program ended, by its machine's report."""
     if "unstarted" in end:
         return wishes.find_end("it had not started") or End(EndKind.NOT_STARTED, detail=str(end["unstarted"]))
     usage = Usage(float(end["wall"]), round(float(end["cpu"]), 3), int(end["peak"]))

@@ -1,4 +1,4 @@
-"""Files on their way to and from sessions' machines, beside all else; what fails is tried again at a later look."""
+"""Transfers of files to and from sessions' machines in the background; a failed one is tried again at a later look."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from sublet.kernel.log import log
 from sublet.platforms.openstack.door import FAILURES, MachineDoors
 from sublet.platforms.openstack.session import VmSession
 
-AGAIN = 5.0  # seconds after which what failed is tried again
-PAUSE = 0.5  # seconds between two looks at a console while what a session left is written to it
+AGAIN = 5.0  # seconds after which a failed transfer is tried again
+PAUSE = 0.5  # seconds between two reads of a console while results are written to it
 Listen = Callable[[VmSession], Awaitable[str | None]]
 
 
 @dataclass
 class SessionTransfers:
-    """What is under way, one thing for each session, and what kept it from going on."""
+    """The transfers under way, one for each session, and what prevents them."""
 
     doors: MachineDoors
     name_of: Callable[[str], str]
     listen: Listen
     _working: dict[str, asyncio.Task[None]] = field(default_factory=dict)
-    _troubles: dict[str, tuple[float, str]] = field(default_factory=dict)  # since when, and what was heard last
-    _failed: dict[str, float] = field(default_factory=dict)  # when a try has failed last
+    _troubles: dict[str, tuple[float, str]] = field(default_factory=dict)  # since when, and the last message
+    _failed: dict[str, float] = field(default_factory=dict)  # when a try failed last
 
     def bring(self, session: VmSession) -> None:
         """Send a session's files to its machine."""
@@ -35,12 +35,12 @@ class SessionTransfers:
             self._begin(session, self.doors.bring(session, self.name_of(session.key)))
 
     def fetch(self, session: VmSession) -> None:
-        """Fetch all that a session left."""
+        """Fetch a session's results."""
         if self._is_free(session.key):
             self._begin(session, self._fetch_left(session))
 
     def find_trouble(self, key: str, longer_than: float = -1.0) -> str:
-        """Why nothing has come through for so many seconds; empty if that is not so."""
+        """Return why no transfer has succeeded for this many seconds; empty if that isn't so."""
         since, words = self._troubles.get(key, (time.monotonic(), ""))
         return words if time.monotonic() - since > longer_than else ""
 
@@ -48,7 +48,7 @@ class SessionTransfers:
         return key not in self._working and time.monotonic() - self._failed.get(key, float("-inf")) > AGAIN
 
     async def forget(self, key: str) -> None:
-        """Nothing more is to be sent or fetched, and nobody is to be connected."""
+        """Stop a session's transfers and connections."""
         self._troubles.pop(key, None)
         self._failed.pop(key, None)
         if task := self._working.get(key):
@@ -57,7 +57,7 @@ class SessionTransfers:
         await self.doors.leave(key)
 
     async def close(self) -> None:
-        """Stop; what was not whole goes on from where it is at the next start."""
+        """Stop; incomplete transfers are resumed at the next start."""
         tasks = [*self._working.values()]
         for task in tasks:
             task.cancel()
@@ -81,7 +81,7 @@ class SessionTransfers:
             log.warning("openstack.unreached", platform=session.platform, session=session.key, why=words)
 
     async def _fetch_left(self, session: VmSession) -> None:
-        """By ssh where that can be; else the console is listened to without a pause until all is here."""
+        """Fetch results by ssh if possible; otherwise read the console continuously until all is here."""
         end = session.heard.end or {}
         if end.get("fetched"):
             try:

@@ -1,7 +1,7 @@
-"""A session as user data: a program that opens what is sealed in it by a secret that only its virtual machine has.
+"""A session as user data: a program whose sealed content only its virtual machine's secret can open.
 
-Nova gives user data to whoever asks in the machine, and to administrators; the secret goes as the machine's password,
-which Nova keeps nowhere, and writes to the config drive alone.
+Nova shows user data to any process in the machine, and to administrators. The secret is passed as the machine's
+password, which Nova doesn't store, and writes only to the config drive.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from sublet.booking.model.job import Job
 from sublet.platforms.openstack.guest.sealed import seal
 from sublet.platforms.told import tell_amounts
 
-MOST = 65535  # characters of user data, in base64, that Nova takes
+MOST = 65535  # characters of user data, in base64, that Nova accepts
 FUTURE = "from __future__ import annotations"
 INSIDE = ("button", "console", "door", "session")  # the modules that run a session in its machine
 OWN_IMPORTS = re.compile(r"^from sublet\.\S+ import (\([^)]*\)|.*)\n", re.MULTILINE)
-SESSION = "/var/lib/sublet/session"  # its directory in the machine
+SESSION = "/var/lib/sublet/session"  # the session's directory in the machine
 
 
 class UserDataTooLarge(Exception):
     """What a session is made of does not fit."""
 
     def __init__(self, size: int, room: int) -> None:
-        """How much it is, and how much would fit."""
+        """Set how large the files are, and how much would fit."""
         super().__init__(f"its files are {size} bytes packed, and user data has room for {room}")
 
 
@@ -38,26 +38,26 @@ class UserDataTooLarge(Exception):
 class GuestTimes:
     """How long a session may go on in its machine when nobody stops it."""
 
-    grace: timedelta  # between a word to stop and force
+    grace: timedelta  # between TERM and KILL
     spare: timedelta  # after the end of its time
-    keep: timedelta  # what it left, while nobody fetches it
+    keep: timedelta  # for results that nobody fetches
 
 
 @dataclass(frozen=True, slots=True)
 class GuestDoor:
-    """How the service gets into the machine, and for what; without a key it doesn't."""
+    """How the service gets into the machine, and for what; not at all without a key."""
 
     key: str = ""  # the public half
     port: int = 0
-    awaits: bool = False  # whether its files come that way
-    connects: bool = False  # whether people connect to it that way
+    awaits: bool = False  # whether the files are sent that way
+    connects: bool = False  # whether people connect that way
 
 
 NO_DOOR = GuestDoor()
 
 
 def describe_job(job: Job, key: str, times: GuestTimes, now: datetime, door: GuestDoor = NO_DOOR) -> bytes:
-    """What the machine is told of a session."""
+    """Write the job for the machine, as JSON."""
     seconds = max(0.5, (job.until - now).total_seconds())
     described = {
         "session": key,
@@ -84,7 +84,7 @@ def describe_job(job: Job, key: str, times: GuestTimes, now: datetime, door: Gue
 
 
 def write_user_data(described: bytes, packed: bytes, secret: bytes) -> str:
-    """User data, in base64; UserDataTooLarge if that is more than Nova takes."""
+    """Write user data, in base64; raise UserDataTooLarge if Nova doesn't accept as much."""
     content = len(described).to_bytes(4, "big") + described + packed
     sealed = base64.b85encode(seal(secret, "session", content)).decode()
     given = f"#!/usr/bin/env python3\n{FUTURE}\nCODE = {_pack_code()!r}\nSEALED = {sealed!r}\n"
@@ -97,7 +97,7 @@ def write_user_data(described: bytes, packed: bytes, secret: bytes) -> str:
 
 @cache
 def _read(name: str) -> str:
-    """A module of ours as it stands beside the others, without what only they here can import."""
+    """Read one of the guest's modules, without its imports of the others."""
     text = files("sublet.platforms.openstack.guest").joinpath(f"{name}.py").read_text()
     text = OWN_IMPORTS.sub("", text)
     return "".join(line for line in text.splitlines(keepends=True) if not line.startswith(FUTURE))

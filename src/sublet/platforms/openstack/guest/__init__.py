@@ -1,1 +1,1 @@
-"""What runs inside a session's virtual machine: Python's standard library alone, from 3.8 on."""
+"""What runs inside a session's virtual machine: needs only Python's standard library, from 3.8 on."""

@@ -1,6 +1,6 @@
-"""The first steps in a virtual machine: find the secret that it was given, open what is sealed with it, and run it.
+"""First steps in a virtual machine: find its secret, unseal the session with it, and run it.
 
-This is the end of a session's user data; `sealed.py` stands before it, and CODE and SEALED before that.
+This is the end of a session's user data, after `sealed.py`, and CODE and SEALED before that.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CONSOLES = ("ttyS", "ttyAMA", "hvc", "ttysclp")
 
 
 def find_console() -> str:
-    """The console that Nova keeps the output of: a serial one, where there is any."""
+    """Return the console whose output Nova keeps: a serial one, if there is any."""
     try:
         with open("/sys/class/tty/console/active") as file:
             names = file.read().split()
@@ -35,19 +35,19 @@ def find_console() -> str:
 
 
 def say(words: str) -> None:
-    """Print a line that anybody may read."""
+    """Print an unsealed line."""
     with open(find_console(), "wb", buffering=0) as console:
         console.write(("\n#sublet-plain " + words + "\n").encode())
 
 
 def read_password(folder: str) -> str:
-    """The password that Nova chose, or was given, for this machine; nobody but its root sees it here."""
+    """Return the machine's password, which only its root sees."""
     with open(os.path.join(folder, PLACE)) as file:
         return str(json.load(file).get("admin_pass") or "")
 
 
 def find_password() -> str:
-    """The same, from the config drive wherever it is."""
+    """Read the password from the config drive, wherever it is."""
     folder = "/run/sublet-config"
     os.makedirs(folder, mode=0o700, exist_ok=True)
     named = ["/dev/disk/by-label/" + LABEL, "/dev/disk/by-label/" + LABEL.upper()]
@@ -68,7 +68,7 @@ def find_password() -> str:
 
 
 def begin(given_code: str, sealed: str) -> None:
-    """Open the session and run it."""
+    """Unseal the session and run it."""
     password = find_password()
     if not password:
         say("no-secret")

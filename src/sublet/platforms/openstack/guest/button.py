@@ -1,4 +1,4 @@
-"""The power button of a virtual machine: what Nova presses when it stops one."""
+"""The power button of a virtual machine, which Nova presses to stop one."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import time
 from collections.abc import Iterator
 
 EVENT = struct.Struct("llHHi")
-POWER = (1, 116, 1)  # of an event: a key, the one for power, pressed
+POWER = (1, 116, 1)  # of an event: a key, the power key, pressed
 
 
 class PowerButton:
-    """The button that Nova presses when it stops a machine."""
+    """The power button that Nova presses to stop a machine."""
 
     def __init__(self) -> None:
-        """Look for it when it is first asked for."""
+        """Set up; the devices are looked for later."""
         self.files: list[int] = []
         self.is_told = False
         self.look_again = 0.0
@@ -27,11 +27,11 @@ class PowerButton:
         signal.signal(signal.SIGTERM, self.note)
 
     def note(self, number: int, frame: object) -> None:
-        """The system is going down."""
+        """Note that the system is going down."""
         self.is_told = True
 
     def inhibit(self) -> None:
-        """Where systemd would go off at once, it is asked not to."""
+        """Ask systemd not to power off at once."""
         words = ["systemd-inhibit", "--what=handle-power-key:shutdown", "--mode=block", "--who=sublet", "--why=session"]
         try:
             subprocess.Popen([*words, "sleep", "infinity"], stderr=subprocess.DEVNULL)
@@ -39,7 +39,7 @@ class PowerButton:
             return
 
     def wait(self, seconds: float) -> bool:
-        """Whether it is pressed within a moment."""
+        """Whether the button was pressed, after waiting this long."""
         if not self.files and time.monotonic() >= self.look_again:
             self.look_again = time.monotonic() + 1
             self.files = list(open_buttons())
@@ -56,7 +56,7 @@ class PowerButton:
 
 
 def open_buttons() -> Iterator[int]:
-    """The devices that tell when the button is pressed."""
+    """Yield the open devices of power buttons."""
     for folder in glob.glob("/sys/class/input/event*"):
         try:
             with open(folder + "/device/name") as file:

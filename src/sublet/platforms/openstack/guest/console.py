@@ -1,4 +1,4 @@
-"""The console of a virtual machine, which others write to as well, and which a login there may take away."""
+"""A virtual machine's console, which others write to as well, and which a login may hang up."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from sublet.platforms.openstack.guest.sealed import write_line
 
 
 class SealedConsole:
-    """The console, with sealed pieces on it."""
+    """The console, for writing sealed pieces."""
 
     def __init__(self, secret: bytes, path: str) -> None:
-        """Nothing is written yet."""
+        """Open the console."""
         self.secret, self.path = secret, path
         self.file = self.open()
 
     def open(self) -> int:
-        """The console's device."""
+        """Open the console's device."""
         return os.open(self.path, os.O_WRONLY | os.O_NOCTTY)
 
     def write(self, label: str, content: bytes) -> None:
-        """Write a piece, whole; a console that a getty has hung up is opened again."""
+        """Write a piece; reopen a console that a getty has hung up."""
         line = write_line(self.secret, label, content)
         try:
             self.write_bytes(line)
@@ -36,12 +36,12 @@ class SealedConsole:
             self.write_bytes(line)
 
     def write_bytes(self, rest: bytes) -> None:
-        """Write all of it."""
+        """Write all bytes."""
         while rest:
             rest = rest[os.write(self.file, rest) :]
 
     def drain(self) -> None:
-        """Wait until all of it is written: the kernel keeps some, and loses it when the machine goes off."""
+        """Wait until all is written: the kernel's buffer is lost when the machine goes off."""
         termios.tcdrain(self.file)
         time.sleep(1)
 

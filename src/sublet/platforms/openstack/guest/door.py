@@ -1,7 +1,7 @@
-"""A way into a session's virtual machine by ssh: for one key, as one user, to one folder and one port.
+"""Access to a session's virtual machine by ssh: for one key, as one user, to one folder and one port.
 
-The host key is made here, and its public half goes to the console, sealed: the service takes no other.
-In the folder lie `in`, the archive that the service brings; `left`, the one that it fetches; and `stop`, its order.
+The host key is made here, and its public half goes to the console, sealed: the service accepts no other.
+The folder has `in`, the archive that the service sends; `left`, the one that it fetches; and `stop`, its order.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import socket
 import subprocess
 from typing import Any
 
-DOOR = "/var/lib/sublet/door"  # the folder, and the home of who comes in
+DOOR = "/var/lib/sublet/door"  # the folder, and the home of the ssh user
 PRIVATE = "/var/lib/sublet/ssh"
 DOOR_USER, DOOR_NAME = 64124, "sublet-door"
-PORT = 8888  # on loopback, where what someone connects to listens
+PORT = 8888  # on loopback, where an interactive program listens
 PLACES = "/usr/sbin:/usr/local/sbin:/sbin:/usr/bin:/bin"
 SETTINGS = """Port {port}
 HostKey {private}/host_key
@@ -42,7 +42,7 @@ class NoDoor(Exception):
 
 
 def open_door(door: dict[str, Any]) -> dict[str, Any]:
-    """Have sshd listen for the one key; what the service must know of it."""
+    """Start sshd for the one key; return what the service must know of it."""
     sshd, keygen = (shutil.which(name, path=PLACES) for name in ("sshd", "ssh-keygen"))
     if not sshd or not keygen:
         raise NoDoor("its image has no sshd, which every file and every connection needs")
@@ -63,13 +63,13 @@ def open_door(door: dict[str, Any]) -> dict[str, Any]:
 
 
 def write_text(path: str, text: str) -> None:
-    """A file that others may read."""
+    """Write a file that others may read."""
     with open(path, "w") as file:
         file.write(text)
 
 
 def add_user(name: str, number: int, home: str) -> None:
-    """A name for a user of ours."""
+    """Add a user and group."""
     rows = {
         "/etc/passwd": f"{name}:x:{number}:{number}::{home}:/bin/sh\n",
         "/etc/group": f"{name}:x:{number}:\n",
@@ -83,7 +83,7 @@ def add_user(name: str, number: int, home: str) -> None:
 
 
 def add_ranges(name: str) -> None:
-    """Users that belong to a user of ours, without which Podman runs few images for them."""
+    """Add subordinate IDs, which Podman needs for most images."""
     for path in ("/etc/subuid", "/etc/subgid"):
         with open(path, "a+") as file:
             file.seek(0)
@@ -92,12 +92,12 @@ def add_ranges(name: str) -> None:
 
 
 def is_stopped() -> bool:
-    """Whether the service has asked for the end."""
+    """Whether the service has ordered the end."""
     return os.path.exists(DOOR + "/stop")
 
 
 def is_listening() -> bool:
-    """Whether something answers where people connect to."""
+    """Whether the program accepts connections."""
     try:
         socket.create_connection(("127.0.0.1", PORT), timeout=1).close()
     except OSError:

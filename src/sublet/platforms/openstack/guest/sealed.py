@@ -1,8 +1,8 @@
-"""Sealed pieces: what a service and a session's virtual machine say to each other where others can read along.
+"""Sealed pieces: messages between a service and a session's virtual machine that others can see but not read.
 
-Both ends have one secret, used for one virtual machine. Each piece has a label of its own, which is never used for
-another content: the label and the secret make the bytes that hide it (SHAKE-256), and a keyed digest (HMAC-SHA-256)
-shows that it is whole and whose it is.
+Both ends share a secret, used for one virtual machine. Each piece has its own label, never reused for other content:
+label and secret make the bytes that hide it (SHAKE-256), and a keyed digest (HMAC-SHA-256) proves that it is complete
+and genuine.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ TAG = 16  # bytes of the digest
 
 
 def seal(secret: bytes, label: str, content: bytes) -> bytes:
-    """A content that nobody can read or change without the secret."""
+    """Encrypt and sign a content."""
     hidden = _mix(secret, label, content)
     return _sign(secret, label, hidden) + hidden
 
 
 def unseal(secret: bytes, label: str, piece: bytes) -> bytes:
-    """The content of a piece; ValueError if it is not whole, or not ours."""
+    """Return the content of a piece; raise ValueError if it isn't complete or genuine."""
     tag, hidden = piece[:TAG], piece[TAG:]
     if not hmac.compare_digest(tag, _sign(secret, label, hidden)):
         raise ValueError("this piece was sealed with another secret, or was changed")
@@ -30,20 +30,20 @@ def unseal(secret: bytes, label: str, piece: bytes) -> bytes:
 
 
 def write_line(secret: bytes, label: str, content: bytes) -> bytes:
-    """A piece as a line of a console, on which others may print too."""
+    """Write a piece as a line of a console, where others may print too."""
     piece = base64.b64encode(seal(secret, label, content)).decode()
     return f"\n{MARK} {label} {piece}\n".encode()
 
 
 def read_lines(secret: bytes, text: str) -> list[tuple[str, bytes]]:
-    """The labels and contents of all pieces on a console; whatever else is there is passed over."""
+    """Return the labels and contents of all pieces on a console; other lines are skipped."""
     pieces = []
     for line in text.splitlines():
         words = line.strip().split(" ")
         if len(words) == 3 and words[0] == MARK:
             try:
                 pieces.append((words[1], unseal(secret, words[1], base64.b64decode(words[2], validate=True))))
-            except ValueError:  # cut off, or something printed into it
+            except ValueError:  # cut off, or interrupted by other output
                 continue
     return pieces
 

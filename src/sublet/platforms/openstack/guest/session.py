@@ -1,13 +1,13 @@
-"""A session inside its virtual machine: laid out, run, watched, and everything that it leaves written to the console.
+"""A session inside its virtual machine: laid out, run, watched, and its results written to the console.
 
-Nobody can be called from here, and nobody calls unless there is a door (`door.py`); what Nova can do is press the power
-button. So the program is stopped when that is pressed, or by an order through the door, or when the machine's own limit
-is over, and what it left is written before the machine goes off. Pieces on the console, each sealed:
+Nothing can be called from here, and the service can't connect unless there is a door (`door.py`); Nova can press the
+power button. So the program is stopped by that, by an order through the door, or at the machine's own limit, and its
+results are written before the machine goes off. Pieces on the console, each sealed:
 
-    began           when the program was started        beat:N          that all is well, every few seconds
-    stdout:AT:SIZE  what it printed (stderr likewise)   end             how it ended, and how much it left
+    began           when the program was started        beat:N          a heartbeat, every few seconds
+    stdout:AT:SIZE  its output (stderr likewise)        end             how it ended, and how much it left
     door            how the service gets in by ssh      listens         that the program takes connections
-    left:N          what it left, as parts of an archive; repeated until it was read and the machine is deleted
+    left:N          parts of an archive of the results; repeated until they are read and the machine is deleted
 """
 
 from __future__ import annotations
@@ -41,27 +41,27 @@ from sublet.platforms.openstack.guest.door import (
 
 ROOT = "/var/lib/sublet/session"
 RUNTIME = "/run/sublet"  # for sockets, whose paths must be short
-USER = 64123  # whom the program runs as
+USER = 64123  # the user of the program
 PODMAN = """[engine]
   cgroup_manager = "cgroupfs"
 [network]
   network_config_dir = "{own}/networks"
-"""  # it has no session of systemd's, and would say so on each call; by itself it keeps networks below HOME
+"""  # it has no systemd session, and would complain on each call; its default for networks is below HOME
 PIECE = 6000  # bytes of a piece
-BURST = 8  # pieces that are written at once: with all else less than the 100 KiB that Nova shows
-PAUSE, LATER = 2.0, 15.0  # seconds between bursts; the same, when nobody has come for what fits into one
+BURST = 8  # pieces written at once: with all else less than the 100 KiB that Nova shows
+PAUSE, LATER = 2.0, 15.0  # seconds between bursts; later, if one burst is all
 SOON = 60.0  # seconds
-STOPPED = 20.0  # seconds that what it left is shown when Nova wants the machine off
+STOPPED = 20.0  # seconds that the results are shown when Nova wants the machine off
 BEAT = 5.0
-LIVE = 12000  # bytes of output that are written at once while it runs
+LIVE = 12000  # bytes of output written at once while it runs
 TICK = 0.2
-REMEMBERED = 6  # beats after which what the console may have forgotten is told again
-BY_DOOR = 4 << 20  # bytes of an archive that is not written to the console where the service can fetch it
+REMEMBERED = 6  # beats after which important pieces are repeated
+BY_DOOR = 4 << 20  # bytes: a larger archive is not written to the console if there is a door
 STREAMS = ("stdout", "stderr")
 
 
 def run(secret: bytes, content: bytes, console: str) -> None:
-    """One session, from its start to the machine's end."""
+    """Run one session, from its start to the machine's end."""
     size = int.from_bytes(content[:4], "big")
     job, archive = json.loads(content[4 : 4 + size]), content[4 + size :]
     line = SealedConsole(secret, console)
@@ -77,20 +77,20 @@ def run(secret: bytes, content: bytes, console: str) -> None:
 
 
 class RunningSession:
-    """The program and what is known of it."""
+    """The program and its state."""
 
     def __init__(self, job: dict[str, Any], line: SealedConsole) -> None:
-        """Nothing is laid out yet."""
+        """Set up; nothing is laid out yet."""
         self.job, self.line = job, line
         self.sent = dict.fromkeys(STREAMS, 0)
         self.beats = 0
         self.next_beat = 0.0
         self.button = PowerButton()
         self.warned = False
-        self.known: dict[str, Any] = {}  # pieces that are told again now and then
+        self.known: dict[str, Any] = {}  # pieces that are repeated now and then
 
     def run(self, archive: bytes) -> dict[str, Any]:
-        """Lay it out, start it, stay with it; how it ended."""
+        """Lay the session out, run it, and return how it ended."""
         if self.job["door"]:
             try:
                 self.tell_always("door", open_door(self.job["door"]))
@@ -124,12 +124,12 @@ class RunningSession:
         }
 
     def tell_always(self, label: str, value: object) -> None:
-        """Write a piece that the service must know, now and from time to time."""
+        """Write a piece now, and repeat it from time to time."""
         self.known[label] = value
         self.line.tell(label, value)
 
     def wait_for_files(self) -> bool:
-        """Whether the service has brought what the session needs."""
+        """Wait for the session's files; return whether they came."""
         over = time.monotonic() + self.job["keep"]
         while not os.path.exists(DOOR + "/in"):
             self.beat()
@@ -138,13 +138,13 @@ class RunningSession:
         return True
 
     def start(self, began: float) -> subprocess.Popen[bytes]:
-        """The program, as a user of its own."""
+        """Start the program as its own user."""
         until = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(began + self.job["seconds"]))
         own = {
             "PATH": os.environ.get("PATH", "/usr/local/bin:/usr/bin:/bin"),
             "HOME": ROOT + "/work",
             "TMPDIR": os.path.join(ROOT, "tmp"),
-            "XDG_DATA_HOME": ROOT + "/own/data",  # Podman's images, and what else is no result
+            "XDG_DATA_HOME": ROOT + "/own/data",  # Podman's images and other non-results
             "XDG_CACHE_HOME": ROOT + "/own/cache",
             "XDG_CONFIG_HOME": ROOT + "/own/config",
             "XDG_RUNTIME_DIR": RUNTIME,
@@ -170,7 +170,7 @@ class RunningSession:
             )
 
     def watch(self, child: subprocess.Popen[bytes], clock: float) -> str:
-        """Wait for its end; why it was stopped, if it was."""
+        """Wait for the program's end; return why it was stopped, if it was."""
         limit = clock + self.job["seconds"] + self.job["spare"]
         while child.poll() is None:
             self.send_output()
@@ -188,7 +188,7 @@ class RunningSession:
         return ""
 
     def warn(self, clock: float) -> None:
-        """Tell the program once that its time is nearly over."""
+        """Warn the program once that its time is nearly over."""
         left = clock + self.job["seconds"] - time.monotonic()
         if self.job["warn"] and not self.warned and left <= self.job["warn"]:
             self.warned = True
@@ -196,7 +196,7 @@ class RunningSession:
                 file.write(time.strftime("%Y-%m-%dT%H:%M:%SZ\n", time.gmtime(time.time() + left)))
 
     def beat(self) -> None:
-        """Say now and then that all is well."""
+        """Send a heartbeat now and then."""
         if time.monotonic() >= self.next_beat:
             self.beats += 1
             self.next_beat = time.monotonic() + BEAT
@@ -208,7 +208,7 @@ class RunningSession:
                     self.line.tell(label, value)
 
     def send_output(self) -> None:
-        """Write what it has printed since; much of it comes at the end only, with all that it left."""
+        """Write new output; large amounts come only with the results."""
         for stream in STREAMS:
             with open(ROOT + "/" + stream, "rb") as file:
                 file.seek(self.sent[stream])
@@ -220,7 +220,7 @@ class RunningSession:
 
 
 def protect() -> None:
-    """Let the kernel stop anything before this, and keep its own words off the console."""
+    """Protect this process from the OOM killer, and keep kernel messages off the console."""
     for path, value in (("/proc/self/oom_score_adj", "-1000"), ("/proc/sys/kernel/printk", "1 4 1 1")):
         try:
             with open(path, "w") as file:
@@ -230,7 +230,7 @@ def protect() -> None:
 
 
 def become_user() -> None:
-    """What the program's process does before it is the program."""
+    """Drop privileges before the program is executed."""
     os.setsid()
     with open("/proc/self/oom_score_adj", "w") as file:
         file.write("0")
@@ -240,7 +240,7 @@ def become_user() -> None:
 
 
 def lay_out(job: dict[str, Any], archive: bytes) -> None:
-    """The session's directory, with all that was brought, as the program's own."""
+    """Create the session's directory with its files, owned by the program's user."""
     add_user("sublet", USER, ROOT + "/work")
     add_ranges("sublet")
     for name in ("work", "data", "tmp", "storage", "own"):
@@ -264,7 +264,7 @@ def lay_out(job: dict[str, Any], archive: bytes) -> None:
 
 
 def link(source: str, target: str, is_read_only: bool) -> None:
-    """A part of the session's directory, as the program wants to see it below its working directory."""
+    """Link a part of the session's directory below the working directory."""
     if not os.path.exists(source):
         os.makedirs(source)
     os.makedirs(os.path.dirname(target), exist_ok=True)
@@ -280,7 +280,7 @@ def link(source: str, target: str, is_read_only: bool) -> None:
 
 
 def find_processes() -> list[int]:
-    """All that run as the program's user."""
+    """Return all processes of the program's user."""
     there = []
     for entry in os.listdir("/proc"):
         if entry.isdigit():
@@ -295,7 +295,7 @@ def find_processes() -> list[int]:
 
 
 def send_all(number: int) -> None:
-    """Send a signal to all of them."""
+    """Signal all processes of the program."""
     for pid in find_processes():
         try:
             os.kill(pid, number)
@@ -304,7 +304,7 @@ def send_all(number: int) -> None:
 
 
 def stop_all(grace: float) -> None:
-    """Stop all of them: first by a word, then by force."""
+    """Stop all processes: TERM first, then KILL."""
     send_all(signal.SIGTERM)
     send_all(signal.SIGCONT)
     over = time.monotonic() + grace
@@ -316,7 +316,7 @@ def stop_all(grace: float) -> None:
 
 
 def count_killed() -> int:
-    """How many processes the kernel has stopped for lack of memory."""
+    """Return how many processes the kernel killed for lack of memory."""
     with open("/proc/vmstat") as file:
         for row in file:
             name, number = row.split()
@@ -326,7 +326,7 @@ def count_killed() -> int:
 
 
 def pack(target: str) -> str:
-    """What it left, as an archive: files and folders, and no links; its digest."""
+    """Pack the results, without links, into an archive; return its digest."""
     packed = gzip.GzipFile(target, mode="wb", compresslevel=6, mtime=0)
     with packed, tarfile.open(fileobj=packed, mode="w|", format=tarfile.GNU_FORMAT) as archive:
         for name in (*STREAMS, "unstarted", "detail", "work"):
@@ -340,15 +340,14 @@ def pack(target: str) -> str:
 
 
 def keep_plain(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    """Only files and folders."""
+    """Keep only files and folders."""
     return entry if entry.isreg() or entry.isdir() or entry.islnk() else None
 
 
 def write_left(line: SealedConsole, end: dict[str, Any], job: dict[str, Any]) -> None:
-    """Write what it left, again and again, until the machine is deleted: once it is off, Nova shows no console.
+    """Write the results again and again until the machine is deleted: once it is off, Nova shows no console.
 
-    Where the service can fetch it, much of it is not written. Where Nova itself is about to turn the machine off, it is
-    not kept waiting for long.
+    A large archive is not written if the service can fetch it. If Nova is turning the machine off, this is short.
     """
     has_door = os.path.isdir(DOOR)
     target = DOOR + "/left" if has_door else ROOT + "/left"
