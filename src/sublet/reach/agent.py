@@ -1,8 +1,8 @@
-"""A private ssh-agent: the only place where an account's key lies open, and only while a login is being opened.
+"""A private ssh-agent that holds an account's decrypted key while a login is being opened.
 
-It is started by a shell that reads a pipe of ours, so that it ends when this process does, however that ends. Its
-socket is in a directory that nobody else can enter; the key comes to it by a pipe, never by a file, an argument or the
-environment.
+A shell that reads a pipe from this process starts the agent, so the agent ends when this process ends, even if it is
+killed. The agent's socket is in a directory that only this user can enter. The key reaches the agent through a pipe,
+never through a file, an argument or the environment.
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ from sublet.kernel.short_paths import shorten
 from sublet.reach.target import private
 
 SOCKET = "agent"
-# What `cat` echoes says that the socket is there. When this process lets go of the pipe, the agent is ended.
+# `cat` echoes a line once the socket exists. When this process closes the pipe, `cat` ends and the agent is killed.
 _WATCH = 'cat; kill "$SSH_AGENT_PID"'
-LIFETIME = 120  # seconds after which the agent itself forgets a key
+LIFETIME = 120  # seconds after which the agent itself discards a key
 _SECONDS = 10.0
 
 
 class Agent:
-    """One ssh-agent of this process; started when it is first needed, and again if it died."""
+    """An ssh-agent of this process, started when first needed and restarted if it died."""
 
     def __init__(self, within: Path) -> None:
-        """Choose a directory of its own for its socket, in this one."""
+        """Choose a new directory inside `within` for the agent's socket."""
         self._within = within
         self.directory = within / f"agent-{secrets.token_hex(4)}"
         self._process: asyncio.subprocess.Process | None = None
         self._changing = asyncio.Lock()
-        self._held: Counter[Path] = Counter()  # public halves of the keys that logins need now
+        self._held: Counter[Path] = Counter()  # public keys in the agent → how many logins use them
 
     @property
     def socket(self) -> Path:
-        """Where it listens, by a path that is short enough."""
+        """Return the path of the agent's socket, shortened to fit a Unix socket address."""
         return shorten(self._within) / self.directory.name / SOCKET
 
     @contextlib.asynccontextmanager
     async def holding(self, platform: str, key: str, public: Path) -> AsyncIterator[None]:
-        """Hold a private key while the block lasts."""
+        """Keep a private key in the agent while the block runs."""
         async with self._changing:
             await self._running(platform)
             code, complaint = await self._add("-q", "-t", str(LIFETIME), "-", given=key)
@@ -63,7 +63,7 @@ class Agent:
                     await self._add("-q", "-d", str(public))
 
     async def close(self) -> None:
-        """End it, with all that it holds."""
+        """Stop the agent and remove its socket."""
         process, self._process = self._process, None
         if process is not None:
             if process.stdin:
@@ -82,13 +82,13 @@ class Agent:
         if self._process is not None and self._process.returncode is None and (await self._add("-l"))[0] != 2:
             return
         await self.close()
-        for old in self._within.glob("agent-*"):  # what a process that was killed left; a socket in use keeps its own
+        for old in self._within.glob("agent-*"):  # left by killed processes; the directory of a live agent isn't empty
             with contextlib.suppress(OSError):
                 old.rmdir()
         private(self.directory)
         words = ("ssh-agent", "-t", str(LIFETIME), "-a", str(self.socket), "sh", "-c", _WATCH)
         no_core = resource.getrlimit(resource.RLIMIT_CORE)
-        resource.setrlimit(resource.RLIMIT_CORE, (0, no_core[1]))  # a picture of our memory would have the key in it
+        resource.setrlimit(resource.RLIMIT_CORE, (0, no_core[1]))  # a core dump would contain the key
         try:
             self._process = await asyncio.create_subprocess_exec(
                 *words, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=_environment(), start_new_session=True
@@ -112,7 +112,7 @@ class Agent:
         return False
 
     async def _add(self, *words: str, given: str = "") -> tuple[int, str]:
-        """Run ssh-add on it: its exit code, and what it said."""
+        """Run ssh-add against the agent; return its exit code and output."""
         process = await asyncio.create_subprocess_exec(
             "ssh-add",
             *words,

@@ -1,4 +1,4 @@
-"""Questions to ssh that need no person: is the connection there, and how would you go there?"""
+"""Run ssh without a person: check for the shared connection, and read the configuration for a target."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sublet.reach.target import Target
 
 
 async def ask_ssh(argv: tuple[str, ...], seconds: float = 5.0) -> tuple[int, str]:
-    """Run an ssh that needs no person: its exit code, and all that it said; 255 if it hangs."""
+    """Run an ssh command that asks nothing; return its exit code (255 if it hangs) and its output."""
     process = await asyncio.create_subprocess_exec(
         *argv, stdin=DEVNULL, stdout=PIPE, stderr=asyncio.subprocess.STDOUT, start_new_session=True
     )
@@ -27,7 +27,7 @@ async def ask_ssh(argv: tuple[str, ...], seconds: float = 5.0) -> tuple[int, str
 
 
 async def master(target: Target) -> int | None:
-    """The process that holds the shared connection open; None: there is none."""
+    """Return the pid of the process that holds the shared connection open, or None if there is none."""
     if not target.socket.exists():
         return None
     code, answer = await ask_ssh(target.to_check())
@@ -36,7 +36,7 @@ async def master(target: Target) -> int | None:
 
 
 async def configuration(target: Target) -> dict[str, list[str]]:
-    """ssh's settings for a target, as it would use them."""
+    """Return the settings that ssh would use for a target."""
     _, answer = await ask_ssh(target.to_explain())
     settings: dict[str, list[str]] = {}
     for line in answer.splitlines():

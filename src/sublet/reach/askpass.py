@@ -1,6 +1,6 @@
-"""What ssh runs when it has a question: it passes the question on, and the answer back, over a private socket.
+"""The askpass program that ssh runs to ask a question: it forwards question and answer over a private socket.
 
-It is run as a file by a bare interpreter, so it imports nothing of Sublet's.
+It is run as a file by a bare interpreter, so it can't import anything from Sublet.
 """
 
 import os
@@ -12,7 +12,7 @@ ANSWERED = b"1"
 
 
 def main() -> int:
-    """Ask, print the answer for ssh to read, and end with 1 if there is none."""
+    """Send ssh's question and print the answer; return 1 if there is no answer."""
     with socket.socket(socket.AF_UNIX) as asking:
         asking.connect(os.environ[SOCKET])
         asking.sendall(os.fsencode(" ".join(sys.argv[1:])))

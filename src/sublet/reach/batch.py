@@ -1,7 +1,8 @@
-"""Many commands in one exec of a far `sh`, and how their answers are told apart.
+"""Many commands in one exec of a remote `sh`, and the parser of their answers.
 
-Both output streams carry random marks, so what a login shell's own files print is left out; bytes stay as they are.
-Nothing is written to the far disk. It takes a POSIX sh with head, cat and base64 and, where there is one, timeout.
+Both output streams carry random marks, so that the output of a login shell's startup files is skipped; bytes are kept
+as they are. Nothing is written to the remote disk. The remote machine needs a POSIX sh with head, cat and base64;
+timeout is used if it exists.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from typing import Any
 from sublet.kernel.errors import PlatformRefused
 from sublet.reach.port import Command, Outcome
 
-# Words that every login shell can read (sh, csh and fish alike): no "!", no backslash, no newline. What comes in has
-# its length and its last word before it, so of a script that was cut short nothing is run.
+# Every login shell can read this (sh, csh and fish alike): no "!", no backslash, no newline. Each script is preceded by
+# its length and its last word, so a script that was cut short isn't run.
 LISTEN = (
     'exec sh -c \'cd; while read -r n k; do s=$(head -c "$n"); case $s in *"$k") (eval "$s");; *) exit 1;; esac; done\''
 )
 
-_WHOLE = 1 << 18  # what a command reads is part of the script, and so comes whole or not at all, up to this size
-_SHORT = 1 << 14  # a script that goes in the words of the exec itself, which are one packet
+_WHOLE = 1 << 18  # bytes of stdin embedded in the script, so that they arrive completely or not at all
+_SHORT = 1 << 14  # bytes of a script that is sent in the exec's own command line, which is one packet
 _PRELUDE = """\
 export TZ=UTC LC_ALL=C
 unset CDPATH
@@ -38,13 +39,13 @@ m 0 0
 
 @dataclass(frozen=True)
 class Batch:
-    """Some commands, written for the far `sh` to read."""
+    """Commands written as a script for the remote `sh`."""
 
     commands: Sequence[Command[Any]]
     mark: bytes = field(default_factory=lambda: secrets.token_hex(16).encode())
 
     def pieces(self) -> Iterator[bytes]:
-        """What goes to the far side's stdin: the script with its length and end, then the large things to read."""
+        """Yield the remote side's stdin: the script with its length and end mark, then each large stdin."""
         script = self.script()
         yield b"%d %s\n%s" % (len(script), self._end, script)
         for command in self.commands:
@@ -52,9 +53,9 @@ class Batch:
                 yield command.stdin
 
     def line(self) -> str | None:
-        """All of it in words for a login shell, if it is short and nothing is to be read; it saves a round trip.
+        """Return the batch as one command line for a login shell, or None if it is long or a command reads stdin.
 
-        What is to be read may be secret, and words can be seen by all who are signed in there.
+        A command line saves a round trip, but everyone on that machine can see it, and stdin may be secret.
         """
         script = self.script()
         if len(script) > _SHORT or any(command.stdin for command in self.commands):
@@ -62,27 +63,27 @@ class Batch:
         return f"""exec sh -c 'cd; eval "$(echo {base64.b64encode(script).decode()} | base64 -d)"'"""
 
     def script(self) -> bytes:
-        """The commands' words, quoted here and nowhere else."""
+        """Return the script that runs the commands; this is the only place where arguments are quoted."""
         lines = [_PRELUDE.replace("MARK", self.mark.decode())]
         lines += [_line(index, command) for index, command in enumerate(self.commands, 1)]
         return encode("".join(lines)) + b"#" + self._end
 
     def has_begun(self, stdout: bytes | bytearray) -> bool:
-        """Whether the far `sh` had started on it."""
+        """Whether the remote `sh` had started to run the batch."""
         return self._mark(0) in stdout
 
     def over(self, stream: bytes | bytearray, since: int = 0) -> bool:
-        """Whether a stream holds all that is to come; what is before `since` was looked at before."""
+        """Whether a stream is complete; everything before `since` has already been searched."""
         last = self._mark(len(self.commands))
         at = stream.find(last, max(0, since - len(last) - 4))  # a mark ends with up to three digits and ";"
         return at >= 0 and stream.find(b";", at) >= 0
 
     def strip_marks(self, stream: bytes) -> bytes:
-        """What a stream says beside the marks, for a person to read."""
+        """Return a stream without the marks, for a person to read."""
         return re.sub(re.escape(self.mark) + rb":[0-9]+:[0-9]*;", b"", stream)
 
     def read(self, stdout: bytes | bytearray, stderr: bytes | bytearray) -> list[Outcome]:
-        """The outcomes, in order, out of two streams that are over."""
+        """Parse the commands' outcomes, in order, from two complete streams."""
         return [
             Outcome(int(code), out, err)
             for (out, code), (err, _) in zip(self._parts(stdout), self._parts(stderr), strict=True)
@@ -108,13 +109,13 @@ class Batch:
 
 
 def write_stream_line(argv: Sequence[str]) -> str:
-    """Words for any login shell that run a command which reads a stream, after a word that it is ready."""
+    """Return a command line for any login shell that prints "ready" and then runs a command which reads a stream."""
     script = encode(f"export TZ=UTC LC_ALL=C; echo ready; exec {shlex.join(argv)}")
     return f"""exec sh -c 'cd; eval "$(echo {base64.b64encode(script).decode()} | base64 -d)"'"""
 
 
 def encode(text: str) -> bytes:
-    """As a system takes it; PlatformRefused if it is no text."""
+    """Encode text as the file system does; raise PlatformRefused if it can't be encoded."""
     try:
         return os.fsencode(text)
     except UnicodeEncodeError as error:
@@ -129,4 +130,4 @@ def _line(index: int, command: Command[Any]) -> str:
         source = f"head -c {len(command.stdin)}"
     else:
         source = f"printf %s {base64.b64encode(command.stdin).decode()} | base64 -d"
-    return f"{source} | {{ {run}; cat >/dev/null; }}\n"  # a command needn't read all of it
+    return f"{source} | {{ {run}; cat >/dev/null; }}\n"  # drain the rest if the command doesn't read all of its stdin

@@ -1,4 +1,4 @@
-"""Certificates that ssh would show, and until when they are valid."""
+"""Expiry of the certificates that ssh would offer."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from datetime import UTC, datetime
 from sublet.reach.asking import ask_ssh, configuration
 from sublet.reach.target import Target
 
-_ENDS = re.compile(r"Valid: from \S+ to (\S+)")  # as ssh-keygen tells it; one without end is "Valid: forever"
+_ENDS = re.compile(r"Valid: from \S+ to (\S+)")  # from ssh-keygen; without expiry it prints "Valid: forever"
 _USUAL = re.compile(r"/\.ssh/id_(rsa|dsa|ecdsa|ecdsa_sk|ed25519|ed25519_sk|xmss)$")
 
 
 async def expires(target: Target, *, named: bool = False) -> datetime | None:
-    """When the last certificate stops being valid; None: there is none that ends.
+    """Return when the last certificate expires, or None if no certificate expires.
 
-    Only those that were `named` for this host, by a setting or in the ssh configuration: others may be for another one.
+    With `named`, keys in the usual places are skipped, because their certificates may be for another host.
     """
     settings = await configuration(target)
     keys = [key for key in settings.get("identityfile", []) if not (named and _USUAL.search(key.strip('"')))]
@@ -29,6 +29,6 @@ async def expires(target: Target, *, named: bool = False) -> datetime | None:
 
 
 async def find_expired(target: Target, *, named: bool = False) -> datetime | None:
-    """When the last certificate stopped being valid, if it has."""
+    """Return when the last certificate expired, or None if a certificate is still valid or none expires."""
     end = await expires(target, named=named)
     return end if end is not None and end <= datetime.now(UTC) else None

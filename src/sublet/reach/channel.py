@@ -1,4 +1,4 @@
-"""One process whose far end is a listening `sh`, and the exchange of a batch with it."""
+"""A process that ends in a listening `sh`, and the exchange of batches with it."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from sublet.reach.batch import Batch
 from sublet.reach.port import Outcome
 
 _SLICE = 1 << 18
-_WIDE = 1 << 20  # bytes that fit into the pipe of a stream; usually they are 64 KiB
-_MOST = 1 << 28  # bytes that one stream may bring; a runaway command must not fill the service's memory
-_LEAVE = 0.25  # seconds that a process has to end by itself: all is said, but a child of a login shell may hold it
-_LAST = 2.0  # seconds that a process has to end by itself when it has closed its streams
-_MERCY = 5.0  # seconds between the word and the force by which a command is ended that takes too long
+_WIDE = 1 << 20  # bytes that a stream's pipe should hold; usually 64 KiB
+_MOST = 1 << 28  # bytes accepted from one stream, so that a runaway command can't fill the service's memory
+_LEAVE = 0.25  # seconds to wait for a process to exit: its output is complete, but a child of a login shell may hold it
+_LAST = 2.0  # seconds to wait for a process to exit after it has closed its streams
+_MERCY = 5.0  # seconds between SIGTERM and SIGKILL for a command that takes too long
 _STDOUT, _STDERR = 1, 2
-STOPPED = 124  # what `timeout` answers for a command that it ended by a word
+STOPPED = 124  # the exit code of `timeout` for a command that it ended by SIGTERM
 
 
 class Cut(Exception):
     """The far side went away before it had answered: whether it had begun, how the process ended, its last words."""
 
     def __init__(self, begun: bool, code: int | None, words: str) -> None:
-        """Keep what is known; `code` is None while the process goes on."""
+        """Keep what is known about the cut; `code` is None while the process runs."""
         self.begun, self.code, self.words = begun, code, words
         super().__init__(words)
 
@@ -39,7 +39,7 @@ class NotSent(Cut):
     """There was no way to the far side, so nothing was run there."""
 
     def __init__(self, words: str) -> None:
-        """Keep what is known."""
+        """Keep ssh's message."""
         super().__init__(False, None, words)
 
 
@@ -47,12 +47,12 @@ class Channel(asyncio.SubprocessProtocol):
     """A process that takes batches; closing it doesn't wait for children that it left in the background."""
 
     def __init__(self, alone: bool) -> None:
-        """Wait for a process; `alone`: it leads a process group of its own."""
+        """Prepare for a process; `alone` means that it leads its own process group."""
         self._alone = alone
         self._said = {_STDOUT: bytearray(), _STDERR: bytearray()}
         self._news, self._ended, self._room = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._room.set()
-        self._closed: set[int] = set()  # streams that have come to their end
+        self._closed: set[int] = set()  # streams that the process has closed
 
     @classmethod
     async def open(
@@ -63,7 +63,7 @@ class Channel(asyncio.SubprocessProtocol):
         alone: bool = True,
         directory: Path | None = None,
     ) -> Channel:
-        """Start it; not `alone`: it stays with the terminal, so that it can ask the person there."""
+        """Start a process; if it isn't `alone` it keeps the terminal, so that it can ask the person there."""
         process, channel = await asyncio.get_running_loop().subprocess_exec(
             lambda: cls(alone), *argv, env=environment, start_new_session=alone, cwd=directory
         )
@@ -73,10 +73,10 @@ class Channel(asyncio.SubprocessProtocol):
     async def exchange(
         self, batch: Batch, seconds: float, *, is_sent: bool = False, last: bool = False
     ) -> list[Outcome]:
-        """Send a batch and wait for all its answers; raises Cut, and TimeoutError after so many seconds.
+        """Send a batch and return its outcomes; raise Cut if the far side goes away, or TimeoutError.
 
-        One that `is_sent` already, in the words of the exec, is not sent again. After the `last` one the far side
-        ends by itself, which saves the round trip of telling it to.
+        A batch that `is_sent` already, in the exec's command line, isn't sent again. After the `last` batch stdin is
+        closed, so the far side ends by itself, which saves a round trip.
         """
         feeding = asyncio.create_task(self._feed([] if is_sent else list(batch.pieces()), last))
         try:
@@ -86,15 +86,15 @@ class Channel(asyncio.SubprocessProtocol):
             return batch.read(self._said[_STDOUT], self._said[_STDERR])
         finally:
             feeding.cancel()
-            await asyncio.gather(feeding, return_exceptions=True)  # a cancellation of this task comes through
+            await asyncio.gather(feeding, return_exceptions=True)  # lets a cancellation of this task through
             for stream in self._said.values():
                 stream.clear()
 
     async def answer(self, given: bytes, seconds: float) -> Outcome:
-        """Of a process that is the command itself: its outcome, once it has read this and ended.
+        """Send stdin to a process that is the command itself, and return its outcome once it has ended.
 
-        After so many seconds it is asked to end, and soon made to: its code is then that of `timeout`. What it left in
-        the background isn't waited for.
+        After `seconds` the command gets SIGTERM and then SIGKILL, and its exit code is that of `timeout`. Processes
+        that it left in the background aren't waited for.
         """
         feeding = asyncio.create_task(self._feed([given], last=True))
         try:
@@ -106,15 +106,15 @@ class Channel(asyncio.SubprocessProtocol):
                         self._news.clear()
         finally:
             feeding.cancel()
-            await asyncio.gather(feeding, return_exceptions=True)  # a cancellation of this task comes through
+            await asyncio.gather(feeding, return_exceptions=True)  # lets a cancellation of this task through
         code = self._transport.get_returncode() or 0
         shown_code = STOPPED if late else code if code >= 0 else 128 - code
         return Outcome(shown_code, bytes(self._said[_STDOUT]), bytes(self._said[_STDERR]))
 
     async def pour(self, pieces: AsyncIterator[bytes]) -> Outcome | None:
-        """Of a process that says a word when it is ready to read: its outcome, once it has read the stream and ended.
+        """Stream to a process that prints a line when it is ready, and return its outcome once it has ended.
 
-        None: it ended before it was ready, and nothing was read from the stream.
+        Returns None if the process ended before it was ready; then nothing was read from the stream.
         """
         while not self._said[_STDOUT] and not self._ended.is_set():
             await self._news.wait()
@@ -129,26 +129,26 @@ class Channel(asyncio.SubprocessProtocol):
                     if self._ended.is_set():
                         break
         except BaseException:
-            await self._end_stream(_MERCY)  # what was read so far counts
+            await self._end_stream(_MERCY)  # let the process store what it has read so far
             raise
         await self._end_stream(None)
         code = self._transport.get_returncode() or 0
         return Outcome(code if code >= 0 else 128 - code, b"", bytes(self._said[_STDERR]))
 
     def _widen(self) -> None:
-        """Let more fit into the pipe, so that both ends work at the same time; for streams alone, as a user has few."""
-        with contextlib.suppress(OSError, AttributeError):  # it has ended; another system than Linux
+        """Enlarge the pipe so that both ends work in parallel; only for streams, as a user's pipe memory is limited."""
+        with contextlib.suppress(OSError, AttributeError):  # the process has ended, or this isn't Linux
             fcntl.fcntl(self._stdin.get_extra_info("pipe").fileno(), fcntl.F_SETPIPE_SZ, _WIDE)
 
     async def _end_stream(self, seconds: float | None) -> None:
-        """Let the process see the end of what it reads, and wait for its own."""
+        """Close the process's stdin and wait for the process to end."""
         self._stdin.close()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._ended.wait()
 
     async def _until_ended(self, seconds: float) -> bool:
-        """Wait for the end of the process, then for that which a word of ours brings; whether that had to be said."""
+        """Wait for the process to end, at last with SIGTERM and SIGKILL; return whether a signal was needed."""
         for number, patience in ((signal.SIGTERM, seconds), (signal.SIGKILL, _MERCY)):
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(patience):
@@ -165,11 +165,11 @@ class Channel(asyncio.SubprocessProtocol):
 
     @property
     def complaint(self) -> str:
-        """What came so far that is no answer: the words of ssh itself, and of who is at the far side's door."""
+        """Everything received on stderr so far: messages of ssh and of the far side."""
         return bytes(self._said[_STDERR]).decode("utf-8", "replace")
 
     async def close(self) -> None:
-        """Let the far side end by itself in a moment, else end it."""
+        """Let the far side end by itself for a moment, then kill it."""
         self._stdin.close()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_LEAVE):
@@ -177,7 +177,7 @@ class Channel(asyncio.SubprocessProtocol):
         await self.kill()
 
     async def kill(self) -> None:
-        """End it now, with its children on this machine."""
+        """Kill the process now, with its children on this machine."""
         if not self._ended.is_set():
             with contextlib.suppress(ProcessLookupError):
                 if self._alone:
@@ -197,7 +197,7 @@ class Channel(asyncio.SubprocessProtocol):
             self._news.clear()
 
     async def _cut(self, batch: Batch) -> Cut:
-        with contextlib.suppress(TimeoutError):  # its last words may be on their way while another stream has ended
+        with contextlib.suppress(TimeoutError):  # its last message may still arrive after one stream has ended
             async with asyncio.timeout(_LAST):
                 await self._ended.wait()
                 while not self._closed >= self._said.keys():
@@ -217,33 +217,33 @@ class Channel(asyncio.SubprocessProtocol):
         if last:
             self._stdin.close()
 
-    # what asyncio calls
+    # callbacks of asyncio
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The process has started."""
+        """Keep the transport of the process that has started."""
         self._transport = cast(asyncio.SubprocessTransport, transport)
         self._stdin = cast(asyncio.WriteTransport, self._transport.get_pipe_transport(0))
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
-        """It said something."""
+        """Collect output of the process."""
         self._said[fd] += data
         self._news.set()
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        """It closed a stream; for its stdin that means that the rest can be thrown away."""
+        """Note that the process closed a stream; if that was its stdin, stop waiting for room in it."""
         self._closed.add(fd)
         self._news.set()
         self._room.set()
 
     def pause_writing(self) -> None:
-        """It reads more slowly than we write."""
+        """Stop writing: the process reads more slowly than we write."""
         self._room.clear()
 
     def resume_writing(self) -> None:
-        """It has read what was waiting."""
+        """Go on writing: the process has read the backlog."""
         self._room.set()
 
     def process_exited(self) -> None:
-        """It has ended, though a child of it may still hold its streams."""
+        """Note that the process has ended; a child may still hold its streams."""
         self._ended.set()
         self._news.set()

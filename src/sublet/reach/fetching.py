@@ -1,4 +1,4 @@
-"""From there to here."""
+"""Transfer of files and directories from a remote machine to this one."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from sublet.reach.files import (
 )
 from sublet.reach.port import Command, Progress, Reach, as_is
 
-# A link to a file is the file; a link to a directory, or to nothing, is left out.
+# A link to a file is sent as the file; a link to a directory, or a broken link, is skipped.
 _LIST = f"""[ -d "$1" ] || {{ exec <"$1" || exit 1; stat -L --printf '%F|%s|%a|%Y|\\0' -- "$1"; exit; }}
 cd -- "$1" && exec find . -name '{PART}*' -o \\( -type d -o -type f -o -type l -exec test -f {{}} \\; \\) \
 -exec stat -L --printf '%F|%s|%a|%Y|%n\\0' -- {{}} +"""
 
 
 async def fetch(reach: Reach, source: str, target: Path, progress: Progress) -> None:
-    """Bring a file or directory from there; links to files arrive as the files, links to directories are left out."""
+    """Fetch a file or directory; links to files arrive as files, and links to directories are skipped."""
     answer = await ask(reach, _LIST, source)
     directories, entries = _listing(reach.name, answer.text, source, target)
     await asyncio.to_thread(_make, directories)
@@ -47,7 +47,7 @@ async def fetch(reach: Reach, source: str, target: Path, progress: Progress) -> 
 
 
 def _listing(platform: str, answer: str, source: str, target: Path) -> tuple[list[Path], list[TransferEntry]]:
-    """The directories to make here, and the files to fetch."""
+    """Return the directories to create here and the files to fetch."""
     directories: list[Path] = [target.parent]
     entries: list[TransferEntry] = []
     for line in answer.split("\0")[:-1]:
@@ -73,7 +73,7 @@ def _make(directories: Sequence[Path]) -> None:
 
 
 async def _missing(reach: Reach, entries: Sequence[TransferEntry], counter: Counter) -> list[TransferEntry]:
-    """Those that are not here already with the same content."""
+    """Return the entries that aren't here yet with the same content."""
     alike = [entry for entry in entries if entry.here.is_file() and entry.here.stat().st_size == entry.size]
     same: set[str] = set()
     for chunk in groups(alike, sys.maxsize):
@@ -99,7 +99,7 @@ async def _fetch_group(reach: Reach, group: Sequence[TransferEntry], counter: Co
         if whole and digests.get(entry.there) in (None, hashlib.sha256(content).hexdigest()):
             await asyncio.to_thread(_write, entry, content)
             counter.add(entry.size)
-        else:  # one of them can't be read, or has changed by now: each tells for itself
+        else:  # a file can't be read or has changed: fetch each alone, for its own error
             await _fetch_large(reach, entry, counter)
 
 
@@ -152,7 +152,7 @@ def _finish(platform: str, entry: TransferEntry, part: Path, known: str | None) 
 
 def _rename(entry: TransferEntry, part: Path) -> None:
     try:
-        part.chmod(entry.mode | 0o600)  # what was fetched can be read and removed by who fetched it
+        part.chmod(entry.mode | 0o600)  # so that the person who fetched it can read and remove it
         part.replace(entry.here)
     except OSError as error:
         raise unwritable(entry.here, error) from error

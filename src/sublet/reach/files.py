@@ -1,7 +1,7 @@
-"""What sending and fetching share: a file arrives in pieces under another name, and gets its own when it is whole.
+"""Shared parts of sending and fetching: a file arrives in pieces under a temporary name, and is renamed when complete.
 
-That other name carries the content's digest, so that a second try goes on where the first one stopped, and never on top
-of something else. Small files travel many at a time. The far side needs coreutils, and `find` for a directory.
+The temporary name carries the content's digest, so a second attempt resumes where the first stopped and never appends
+to another file. Small files travel many at a time. The remote machine needs coreutils, and `find` for a directory.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from pathlib import Path, PurePosixPath
 from sublet.kernel.errors import DiskFull, PlatformRefused
 from sublet.reach.port import Command, Outcome, Progress, Reach, as_is
 
-SMALL = 1 << 18  # files up to this size travel together
+SMALL = 1 << 18  # bytes up to which files are sent together
 PART = ".sublet-part-"
-CHECKING = 3600  # seconds that a far side has to read through a large file
-_TOGETHER = 1 << 22  # bytes that travel in one exec
-_MANY = 1000  # files that travel in one exec
-_NAMES = 1 << 18  # bytes of names in one command: a system takes 2 MiB of words
+CHECKING = 3600  # seconds that the remote machine has to read through a large file
+_TOGETHER = 1 << 22  # bytes sent in one exec
+_MANY = 1000  # files sent in one exec
+_NAMES = 1 << 18  # bytes of names in one command; Linux allows 2 MiB of arguments
 _SMALLEST, _LARGEST = 1 << 18, 1 << 25  # bytes of a piece
 _FULL = ("No space left", "quota exceeded")
 
@@ -33,38 +33,38 @@ _DIGESTS = 'command -v sha256sum >/dev/null && sha256sum -- "$@"; exit 0'
 
 @dataclass(frozen=True)
 class TransferEntry:
-    """One file of a transfer: where it is here and there, and what it is."""
+    """One file of a transfer: its paths on both sides, size and mode."""
 
     here: Path
     there: str
     size: int
     mode: int
-    changed: str = ""  # when, as the far side tells it
+    changed: str = ""  # its time of modification, as the remote machine prints it
 
 
 class Counter:
-    """Tells how far a transfer is."""
+    """Reports the progress of a transfer."""
 
     def __init__(self, progress: Progress, entries: Iterable[TransferEntry]) -> None:
-        """Count up to all of the entries' bytes."""
+        """Count up to the total size of the entries."""
         self._progress, self._total, self._done = progress, sum(entry.size for entry in entries), 0
 
     def add(self, size: int) -> None:
-        """So many bytes more have arrived."""
+        """Report that `size` more bytes have arrived."""
         self._done += size
         self._progress(self._done, self._total)
 
 
 class TransferPace:
-    """How large the next piece is: about as much as goes through in a second or two."""
+    """The size of the next piece: about as much as is transferred in a second or two."""
 
     def __init__(self) -> None:
-        """Begin with little, so that a slow line gets through."""
+        """Start with a small piece, in case the connection is slow."""
         self.size = _SMALLEST
         self._since = time.monotonic()
 
     def next(self) -> None:
-        """A piece went through."""
+        """Adjust the size to the time that the last piece took."""
         took, self._since = time.monotonic() - self._since, time.monotonic()
         if took < 1:
             self.size = min(self.size * 4, _LARGEST)
@@ -73,7 +73,7 @@ class TransferPace:
 
 
 def groups(entries: Iterable[TransferEntry], most: int = _TOGETHER) -> Iterator[list[TransferEntry]]:
-    """All of them in order, as many together as can be named, and as `most` bytes allow, in one exec."""
+    """Split the entries, in order, into groups whose names and contents (`most` bytes) fit into one exec."""
     group: list[TransferEntry] = []
     size = names = 0
     for entry in entries:
@@ -88,18 +88,18 @@ def groups(entries: Iterable[TransferEntry], most: int = _TOGETHER) -> Iterator[
 
 
 def small(entries: Iterable[TransferEntry]) -> Iterator[TransferEntry]:
-    """Those that travel together."""
+    """Return the entries that are small enough to be sent together."""
     return (entry for entry in entries if entry.size <= SMALL)
 
 
 def part_name(name: str, digest: str) -> str:
-    """The name, in the directory of `name`, of what has arrived of such a content so far."""
+    """Return the temporary name, in the directory of `name`, of a partial file with this digest."""
     tag = hashlib.sha256(os.fsencode(f"{digest} {PurePosixPath(name).name}")).hexdigest()[:20]
     return str(PurePosixPath(name).with_name(PART + tag))
 
 
 def digest(path: Path, size: int) -> str:
-    """The SHA-256 of a file's first bytes, in hexadecimal."""
+    """Return the SHA-256 of a file's first `size` bytes, in hexadecimal."""
     hashed = hashlib.sha256()
     with path.open("rb") as file:
         while size > 0 and (piece := file.read(min(size, 1 << 20))):
@@ -109,7 +109,7 @@ def digest(path: Path, size: int) -> str:
 
 
 def to_sizes(names: Sequence[str]) -> Command[dict[str, int]]:
-    """The sizes of those of the files that are there."""
+    """Build the command that returns the sizes of the files that exist, by name."""
 
     def read(outcome: Outcome) -> dict[str, int]:
         lines = (line.partition(" ") for line in outcome.text.split("\0") if line)
@@ -119,13 +119,13 @@ def to_sizes(names: Sequence[str]) -> Command[dict[str, int]]:
 
 
 def to_digest(entry: TransferEntry) -> Command[str | None]:
-    """The digest of as much of a file there as its size says; None where there is no sha256sum."""
+    """Build the command that returns the SHA-256 of a remote file, up to its known size; None without sha256sum."""
     words = ("sh", "-c", _DIGEST, "sh", str(entry.size), entry.there)
     return Command(words, lambda outcome: outcome.text[:64] or None, seconds=CHECKING)
 
 
 def to_digests(entries: Sequence[TransferEntry]) -> Command[dict[str, str]]:
-    """The digests of whole files there, by name; empty where there is no sha256sum, or one of them can't be read."""
+    """Build the command that returns remote files' SHA-256 by name; empty if a file or sha256sum is missing."""
 
     def read(outcome: Outcome) -> dict[str, str]:
         lines = [line.lstrip("\\")[:64] for line in outcome.text.splitlines()]
@@ -135,7 +135,7 @@ def to_digests(entries: Sequence[TransferEntry]) -> Command[dict[str, str]]:
 
 
 async def ask(reach: Reach, script: str, *words: str, stdin: bytes = b"", seconds: int = 60) -> Outcome:
-    """What a far `sh` answers to a script with words; PlatformRefused, or DiskFull, with its complaint."""
+    """Run a script with arguments in a remote `sh`; raise PlatformRefused or DiskFull with its message if it fails."""
     outcome = await reach.run(Command(("sh", "-c", script, "sh", *words), as_is, stdin, seconds))
     if outcome.code:
         raise complaint(reach.name, outcome)
@@ -143,13 +143,13 @@ async def ask(reach: Reach, script: str, *words: str, stdin: bytes = b"", second
 
 
 def complaint(platform: str, outcome: Outcome) -> PlatformRefused:
-    """The error for a command that failed."""
+    """Return the error for a command that failed."""
     why = outcome.complaint
     return (DiskFull if any(word in why for word in _FULL) else PlatformRefused)(platform=platform, why=why)
 
 
 def unwritable(path: Path, error: OSError) -> PlatformRefused:
-    """The error for a file that can't be read or written here."""
+    """Return the error for a local file that can't be read or written."""
     kind = DiskFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else PlatformRefused
     hint = "Free some space, or choose another place."
     return kind(f"{path} can't be used here: {error.strerror or error}.", hint=hint)

@@ -1,4 +1,4 @@
-"""Git, run so that a repository can do nothing but be read: no hooks, no settings, no prompts, and only so much."""
+"""Git with no hooks, user settings or prompts and with resource limits, so that a repository can only be read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sublet.kernel.descriptors import restore_limit
 
-# Limits of every program that git starts: CPU seconds, KiB of memory, and 512-byte blocks of any one file.
+# Limits for every program that git starts: CPU seconds, KiB of memory, and 512-byte blocks of any one file.
 LIMITED = 'ulimit -t "$1" && ulimit -v "$2" && ulimit -f "$3" && ulimit -c 0 && shift 3 && exec "$@"'
 CPU, MEMORY = 300, 1 << 20
 SETTINGS = {
@@ -22,9 +22,9 @@ SETTINGS = {
     "core.askPass": "",
     "credential.helper": "",
     "fetch.fsckObjects": "true",
-    "fetch.fsck.zeroPaddedFilemode": "ignore",  # old repositories have it, and it does no harm
+    "fetch.fsck.zeroPaddedFilemode": "ignore",  # harmless, and found in old repositories
     "fetch.fsck.missingSpaceBeforeDate": "ignore",
-    "fetch.unpackLimit": "1",  # one file for all that came, so that its size is a limit on all
+    "fetch.unpackLimit": "1",  # one pack file for each fetch, so that the size limit of a file limits the fetch
     "fetch.writeCommitGraph": "false",
     "gc.auto": "0",
     "maintenance.auto": "false",
@@ -40,27 +40,27 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class Said:
-    """What git answered."""
+    """The outcome of a git command."""
 
     code: int
     stdout: bytes
     complaint: str
-    too_much: bool = False  # it had more to say than it may
+    too_much: bool = False  # it printed more than the limit
 
 
 @dataclass(frozen=True)
 class Git:
-    """One bare repository of our own, in a directory that nobody else can enter."""
+    """A bare repository of Sublet's own, in a directory that no other user can enter."""
 
     place: Path
-    protocol: str  # the only one that may be spoken
+    protocol: str  # the only protocol that git may use
     largest: int  # bytes of any one file that git writes
     seconds: float
-    resolve: str = ""  # HOST:PORT:ADDRESS, where the name was looked up already
-    header: str = field(default="", repr=False)  # what a server is shown, as `Authorization: …`; never in argv
+    resolve: str = ""  # HOST:PORT:ADDRESS if the name has been resolved already
+    header: str = field(default="", repr=False)  # an HTTP header such as `Authorization: …`; never in argv
 
     async def run(self, *words: str, stdin: bytes = b"", most: int = 1 << 20) -> Said:
-        """Run one of git's commands; of what it prints at most so many bytes are read, then it is stopped."""
+        """Run a git command; it is stopped if it prints more than `most` bytes."""
         limits = (str(CPU), str(MEMORY), str(self.largest // 512 + 1))
         argv = ("sh", "-c", LIMITED, "sh", *limits, "git", "--git-dir=repository", *self._settings(), *words)
         process = await asyncio.create_subprocess_exec(
@@ -81,14 +81,14 @@ class Git:
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-            await process.communicate()  # what is still on the way has to be taken, or it is waited for in vain
+            await process.communicate()  # without reading the rest of its output, wait() would never return
 
     def _settings(self) -> Sequence[str]:
         more = {"http.curloptResolve": self.resolve} if self.resolve else {}
         return [word for name, value in {**SETTINGS, **more}.items() for word in ("-c", f"{name}={value}")]
 
     def _environment(self) -> dict[str, str]:
-        """Nothing of ours: no proxies, keys, agents or settings."""
+        """Return an environment without the service's proxies, keys, agents and settings."""
         return {
             "PATH": os.environ.get("PATH", os.defpath),
             "HOME": str(self.place),
@@ -134,7 +134,7 @@ async def _tell(stream: asyncio.StreamWriter | None, text: bytes) -> None:
 
 
 async def _read(stream: asyncio.StreamReader | None, most: int) -> tuple[bytes, bool]:
-    """What comes, and whether there was more than may be."""
+    """Read a stream up to a limit; return the bytes and whether there were more."""
     pieces: list[bytes] = []
     size = 0
     while stream and (piece := await stream.read(1 << 16)):

@@ -1,4 +1,4 @@
-"""The keys that a host shows to whoever asks; a person has to confirm them."""
+"""A host's public keys, as ssh-keyscan shows them; a person has to confirm them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SECONDS = 20.0
 
 
 async def scan(host: str, port: int) -> Sequence[str]:
-    """`TYPE KEY` of each that it has."""
+    """Return `TYPE KEY` for each key of the host, ed25519 first; raise PlatformUnreachable if there is none."""
     check_name(host)
     process = await asyncio.create_subprocess_exec(
         *("ssh-keyscan", "-T", "10", "-p", str(port), "--", host), stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL
@@ -34,7 +34,7 @@ async def scan(host: str, port: int) -> Sequence[str]:
 
 
 async def find_confirmed(host: str, port: int, confirmed: Sequence[str]) -> Sequence[str]:
-    """Those host keys that a person confirmed: by the key, or by a fingerprint, whose key the host has to show."""
+    """Return the host keys that a person confirmed, by key or by the fingerprint of a key that the host shows."""
     keys = [line for line in confirmed if host_key(line)]
     prints = set(confirmed) - set(keys)
     if prints:
@@ -43,5 +43,5 @@ async def find_confirmed(host: str, port: int, confirmed: Sequence[str]) -> Sequ
 
 
 async def describe_keys(host: str, port: int) -> str:
-    """The fingerprints of what a host shows, for a person to compare."""
+    """Return the fingerprints of a host's keys, for a person to compare."""
     return ", ".join(f"{fingerprint(key)} ({key.partition(' ')[0]})" for key in await scan(host, port))

@@ -1,4 +1,4 @@
-"""A Unix socket that only processes of this uid can talk to."""
+"""A Unix socket that accepts only processes of the same uid."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CREDENTIALS = struct.Struct("3i")
 
 @contextlib.asynccontextmanager
 async def listening(path: Path, serve: Serve) -> AsyncIterator[None]:
-    """Serve each connection while the block lasts; those that are open when it ends are dropped."""
+    """Serve each connection while the block runs; connections still open at its end are dropped."""
     serving: set[asyncio.Task[None]] = set()
 
     async def meet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -25,7 +25,7 @@ async def listening(path: Path, serve: Serve) -> AsyncIterator[None]:
         serving.add(task)
         try:
             if _uid(writer) == os.getuid():
-                with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):  # who asked has gone away
+                with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):  # the client has gone away
                     await serve(reader, writer)
         finally:
             serving.discard(task)

@@ -1,4 +1,4 @@
-"""This machine: one command is started as it is, several by the same `sh` and in the same batches as elsewhere."""
+"""This machine: a single command is started directly, several in one `sh`, with the same batches as over ssh."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from sublet.reach.channel import Channel, Cut
 from sublet.reach.port import Command, Outcome
 from sublet.reach.shell import ShellReach
 
-NOT_RUN, NOT_FOUND = 126, 127  # as a shell says it
+NOT_RUN, NOT_FOUND = 126, 127  # exit codes of a shell for a command that can't be run or doesn't exist
 
 
 class LocalReach(ShellReach):
-    """Commands on this machine, as the user that the service runs as."""
+    """Commands on this machine, run as the service's user."""
 
     def __init__(self, name: str = "here", home: Path | None = None, at_once: int = 4) -> None:
-        """Start commands in `home` (the user's own, unless told), so many at a time."""
+        """Start commands in `home` (by default the user's home directory), at most `at_once` at a time."""
         super().__init__(name)
         self._home = home or Path.home()
         self._free = asyncio.Semaphore(at_once)
 
     async def tunnel(self, name: str, host: str, port: int) -> str:
-        """The address itself: this machine can reach it."""
+        """Return the address itself, since this machine can reach it directly."""
         return f"http://{host}:{port}"
 
     async def pour(self, argv: tuple[str, ...], pieces: AsyncIterator[bytes]) -> Outcome | None:
@@ -41,7 +41,7 @@ class LocalReach(ShellReach):
             await channel.kill()
 
     async def exchange(self, batch: Batch, seconds: float) -> list[Outcome]:
-        """Run a batch in an `sh` of its own; a single command needs none."""
+        """Run a batch in its own `sh`; a single command is started without one."""
         async with self._free:
             if len(batch.commands) == 1:
                 return [await self._outcome(batch.commands[0])]

@@ -1,4 +1,4 @@
-"""One open way in: a person opens it, by their own hand and their own ssh; everything after that goes over it."""
+"""A login to a remote host, which a person opens with their own ssh and which everything else then shares."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from sublet.reach.ssh import CHANNELS, SshReach
 from sublet.reach.target import Target, private
 from sublet.reach.visit import Visit, open_door
 
-_PATIENCE = 300.0  # seconds that a person has for all the questions
-_WORDS = 1 << 16  # of what ssh says
+_PATIENCE = 300.0  # seconds that a person has to answer all questions
+_WORDS = 1 << 16  # bytes of ssh's output that are read
 
 
 class Login:
-    """A login to one host as one user; `reach` is what platforms use while it is open."""
+    """A login to one host as one user; platforms use its `reach` while the login is open."""
 
     def __init__(
         self,
@@ -44,14 +44,14 @@ class Login:
         shared: bool = True,
         at_once: int = CHANNELS,
     ) -> None:
-        """Say where to; `shared` is False where the centre forbids one connection for many commands."""
+        """Describe the login; `shared` is False where the centre forbids one connection for many commands."""
         self.target = Target(platform or host, host, control, user, port, options or {})
         self.shared = shared
         self.reach = SshReach(self.target, at_once)
         self._hears: Callable[[], str] = str
 
     async def open(self, prompter: Prompter | None = None, seconds: float = _PATIENCE) -> LoginRecord:
-        """Open it, asking by `prompter`, else in this process's terminal; one that is open already stays as it is."""
+        """Open the login, asking through `prompter` or else in the terminal; a login that is already open is kept."""
         self._check_shared()
         if (pid := await self._standing()) is None:
             if prompter is None:
@@ -68,15 +68,15 @@ class Login:
 
     @property
     def said(self) -> str:
-        """What ssh and the centre have said so far, while a login is being opened by a prompter."""
+        """The output of ssh and the centre so far, while a prompter opens a login."""
         return self._hears()
 
     async def check(self) -> bool:
-        """Whether it is open here; it costs no word to the far side."""
+        """Whether the login is open on this machine; nothing is sent to the remote side."""
         return self.reach.visit is not None or self.target.door.exists() or await master(self.target) is not None
 
     async def close(self) -> None:
-        """End it, with all that goes over it."""
+        """Close the login with everything that uses it."""
         if self.target.socket.exists():
             await ask_ssh(self.target.to_close())
         for path in (self.target.socket, self.target.record):
@@ -86,7 +86,7 @@ class Login:
 
     @contextlib.asynccontextmanager
     async def once(self, prompter: Prompter | None = None, seconds: float = _PATIENCE) -> AsyncIterator[SshReach]:
-        """One deliberate login, shared with nothing: while the block lasts, all that uses `reach` goes over it."""
+        """Sign in once without sharing the connection; `reach` uses this login while the block runs."""
         private(self.target.control)
         async with contextlib.AsyncExitStack() as stack:
             variables = (
@@ -107,17 +107,17 @@ class Login:
                 self.reach.visit = None
 
     async def stay(self, prompter: Prompter | None = None, quiet: float = 90.0) -> None:
-        """One deliberate login, held open for the service until nothing has come for so many seconds."""
+        """Sign in once and keep the login open for the service until it has been unused for `quiet` seconds."""
         async with self.once(prompter) as reach:
             if reach.visit is not None:
                 await reach.visit.quiet(quiet)
 
     async def expires(self) -> datetime | None:
-        """When the last of the certificates that ssh would show stops being valid; None: it shows none that ends."""
+        """Return when the last certificate that ssh would offer expires, or None if none expires."""
         return await expires(self.target)
 
     async def _standing(self) -> int | None:
-        """The process that holds it open already; what a dead one left behind is removed."""
+        """Return the pid of the process that holds the login open; if there is none, remove its old socket."""
         private(self.target.control)
         pid = await master(self.target)
         if pid is None:
@@ -126,7 +126,7 @@ class Login:
 
     async def _open_by(self, prompter: Prompter, seconds: float) -> None:
         async with answering(prompter, self.target.socket.parent) as variables:
-            with tempfile.TemporaryFile() as words:  # not a pipe: what stays in the background would hold it
+            with tempfile.TemporaryFile() as words:  # not a pipe: the background process would keep it open
                 process = await asyncio.create_subprocess_exec(
                     *self.target.to_open(),
                     stdin=DEVNULL,
@@ -191,7 +191,7 @@ class Login:
 
 
 def _all_of(file: int) -> str:
-    """What is in a file by now; its place is left alone, because the process that writes shares it."""
+    """Return a file's content without moving its position, which the writing process shares."""
     return os.pread(file, _WORDS, 0).decode("utf-8", "replace")
 
 

@@ -1,4 +1,4 @@
-"""What a platform asks of a way to a machine: run these words, move these files, read this part."""
+"""The port that platforms use to run commands and transfer files on a machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Progress = Callable[[int, int | None], None]  # bytes so far, bytes in all if kn
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a command answered: its exit code (127: there is no such command) and what it printed."""
+    """A command's exit code (127: there is no such command) and output."""
 
     code: int
     stdout: bytes
@@ -23,28 +23,28 @@ class Outcome:
 
     @property
     def text(self) -> str:
-        """What it printed, as text; bytes that are no UTF-8 are kept as surrogates, as in a file's name."""
+        """The command's output as text; invalid UTF-8 is kept as surrogates, as in file names."""
         return self.stdout.decode("utf-8", "surrogateescape")
 
     @property
     def complaint(self) -> str:
-        """Its own words about what went wrong, else its exit code."""
+        """The command's own error message, or else its exit code."""
         printed = self.stderr.decode("utf-8", "replace").strip() or self.stdout.decode("utf-8", "replace").strip()
         return printed or f"it ended with exit code {self.code}"
 
 
 @dataclass(frozen=True)
 class Command(Generic[T]):
-    """Words to run, what they read, how to read their answer, and how long they may take."""
+    """A command to run: its arguments, stdin, time limit, and the reader of its outcome."""
 
     argv: tuple[str, ...]
     reader: Callable[[Outcome], T]
-    stdin: bytes = b""  # up to 256 KiB it comes whole or the command isn't run; a longer one may be cut with the line
-    seconds: int = 60  # then it is stopped, and the answer is PlatformUnreachable
-    calls: int = 0  # how often it calls the scheduler there, for who keeps a pace
+    stdin: bytes = b""  # up to 256 KiB arrive completely or nothing is run; more may be cut off
+    seconds: int = 60  # after which the command is stopped, and PlatformUnreachable is raised
+    calls: int = 0  # how many calls to the scheduler it makes, for rate limits
 
     def __post_init__(self) -> None:
-        """Refuse words that no system can run: a name that reads as an option or as a variable, a zero byte."""
+        """Refuse arguments that no system can run: a name that looks like an option or a variable, or a zero byte."""
         name = self.argv[0] if self.argv else ""
         if not name or name.startswith("-") or "=" in name:
             raise PlatformRefused(f"{name!r} is not the name of a command.")
@@ -53,19 +53,19 @@ class Command(Generic[T]):
 
 
 def as_is(outcome: Outcome) -> Outcome:
-    """The outcome itself: for a caller that looks at the exit code."""
+    """Return the outcome itself, for callers that check the exit code."""
     return outcome
 
 
 def read_printed(outcome: Outcome) -> str:
-    """What a command printed, if it succeeded; else PlatformRefused with its own words."""
+    """Return a command's output, or raise PlatformRefused with its message if it failed."""
     if outcome.code:
         raise PlatformRefused(outcome.complaint)
     return outcome.text
 
 
 class Reach(Protocol):
-    """A way to one machine. It raises PlatformUnreachable, PlatformRefused and LoginNeeded only.
+    """Access to one machine; it raises only PlatformUnreachable, PlatformRefused and LoginNeeded.
 
     Commands start in the person's home directory, and paths are relative to it. They run with TZ=UTC and LC_ALL=C.
     """
@@ -77,33 +77,33 @@ class Reach(Protocol):
         ...
 
     async def run_all(self, commands: Sequence[Command[Any]]) -> list[Any]:
-        """Run them one after another in one exec, whatever the others' exit codes.
+        """Run the commands one after another in one exec, whatever the others' exit codes.
 
-        Readers see the outcomes after all have run; the first error of a reader is raised then. A caller that needs
-        every answer reads them with `as_is`.
+        Readers get the outcomes after all commands have run, and the first error of a reader is raised. A caller that
+        needs every answer uses the reader `as_is`.
         """
         ...
 
     async def send(self, source: Path, target: str, progress: Progress) -> None:
-        """Bring a file or a directory there, each file whole or not at all; goes on where a try before stopped."""
+        """Send a file or a directory, each file completely or not at all; resume an interrupted attempt."""
         ...
 
     async def fetch(self, source: str, target: Path, progress: Progress) -> None:
-        """Bring a file or a directory from there, each file whole or not at all; goes on where a try before stopped."""
+        """Fetch a file or a directory, each file completely or not at all; resume an interrupted attempt."""
         ...
 
     async def tunnel(self, name: str, host: str, port: int) -> str:
-        """Where a server on a machine behind it is reached from here: `unix:/…` or `http://…`; made if need be."""
+        """Return a local address (`unix:/…` or `http://…`) of a server behind the machine; open a tunnel if needed."""
         ...
 
     async def untunnel(self, name: str) -> None:
-        """Let go of that way."""
+        """Close the tunnel."""
         ...
 
     async def read(self, path: str, offset: int, limit: int) -> bytes:
-        """Part of a file there; empty beyond its end; PlatformRefused where it can't be read."""
+        """Read part of a file; empty beyond its end. Raise PlatformRefused if it can't be read."""
         ...
 
     async def close(self) -> None:
-        """Let go of what this reach holds; a person's login stays open."""
+        """Release the resources of this reach; a person's login stays open."""
         ...

@@ -1,4 +1,4 @@
-"""A stream from here to a program on another machine: read as it goes, and kept nowhere on the way."""
+"""A stream from here to a program on another machine, stored nowhere on the way."""
 
 from __future__ import annotations
 
@@ -8,25 +8,26 @@ from typing import Protocol, runtime_checkable
 from sublet.kernel.streams import closing
 from sublet.reach.port import Command, Outcome, Reach, as_is
 
-PIECE = 1 << 22  # bytes that travel in one exec where no stream can be had
-WhereTo = Callable[[int], tuple[str, ...]]  # the words of a program that writes what it reads from a byte on
+PIECE = 1 << 22  # bytes sent in one exec where streams aren't available
+WhereTo = Callable[[int], tuple[str, ...]]  # a command that writes its stdin to a file from this offset on
 
 
 @runtime_checkable
 class Pours(Protocol):
-    """A reach that has a channel for a stream."""
+    """A reach that can stream."""
 
     async def pour(self, argv: tuple[str, ...], pieces: AsyncIterator[bytes]) -> Outcome | None:
-        """Run a program that reads the stream; None: there is no such channel now, and nothing was read."""
+        """Run a program that reads the stream; return None if streaming isn't available, with nothing read."""
         ...
 
 
 async def pour(
     reach: Reach, to_write: WhereTo, offset: int, pieces: AsyncIterator[bytes], *, whole: bool = False
 ) -> Outcome:
-    """Bring a stream to a program there; where there is no channel for it, in parts, each from where the last ended.
+    """Stream to a remote program; where streaming isn't available, run it once for each part of the stream.
 
-    `whole`: its program can't go on in the middle, so that the stream travels in one exec, which must hold it.
+    `whole` means that the program can't resume at an offset, so without streaming the entire stream is collected in
+    memory and sent in one exec.
     """
     if isinstance(reach, Pours) and (outcome := await reach.pour(to_write(offset), pieces)) is not None:
         return outcome

@@ -1,4 +1,4 @@
-"""ssh's questions, passed to a program as they are; no answer is ever in a file or in a list of processes."""
+"""ssh's questions, passed to a program; an answer is never in a file or in the process list."""
 
 from __future__ import annotations
 
@@ -17,41 +17,41 @@ from sublet.reach import askpass
 from sublet.reach.listening import listening
 
 _HELPER = Path(askpass.__file__).resolve()
-_MOST = 1 << 16  # a question is a few lines
+_MOST = 1 << 16  # bytes of a question, which is a few lines
 _HOST_KEY = ("The authenticity of host", "Please type 'yes'")  # ssh's own; a centre's questions start with (user@host)
 _FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """One question of ssh or of the centre, word for word."""
+    """One question of ssh or of the centre, verbatim."""
 
     text: str
-    secret: bool  # the answer is not to be shown while it is typed
+    secret: bool  # whether the answer must be hidden while it is typed
 
     @property
     def host_key(self) -> bool:
-        """Whether it shows a host's fingerprint and asks to confirm it: `yes`, or the fingerprint itself."""
+        """Whether the prompt asks to confirm a host's fingerprint: with `yes`, or with the fingerprint itself."""
         return not self.secret
 
     @property
     def fingerprint(self) -> str:
-        """The fingerprint that it shows, if it shows one."""
+        """The fingerprint in the prompt, or an empty string."""
         match = _FINGERPRINT.search(self.text)
         return match[0] if match else ""
 
 
-Prompter = Callable[[Prompt], Awaitable[str | None]]  # None: the person doesn't answer, and the login is given up
+Prompter = Callable[[Prompt], Awaitable[str | None]]  # None: the person doesn't answer, and the login is cancelled
 
 
 async def nobody(prompt: Prompt) -> str | None:
-    """Answers nothing: for a service account, which gets in by a key or a certificate alone."""
+    """Answer no prompt: for a service account, which signs in with a key or a certificate only."""
     return None
 
 
 @contextlib.asynccontextmanager
 async def answering(prompter: Prompter, within: Path) -> AsyncIterator[dict[str, str]]:
-    """Answer with `prompter`; yields the variables that make ssh ask there instead of in a terminal."""
+    """Answer ssh's questions with `prompter`; yield the variables that make ssh ask there and not in a terminal."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         text = os.fsdecode(await reader.read(_MOST))
@@ -60,7 +60,7 @@ async def answering(prompter: Prompter, within: Path) -> AsyncIterator[dict[str,
             writer.write(askpass.ANSWERED + os.fsencode(answer))
             await writer.drain()
 
-    with tempfile.TemporaryDirectory(prefix="ask-", dir=within) as name:  # it is made 0700
+    with tempfile.TemporaryDirectory(prefix="ask-", dir=within) as name:  # created with mode 0700
         directory = Path(name)
         helper = directory / "askpass"
         path = directory / "s"
@@ -71,6 +71,6 @@ async def answering(prompter: Prompter, within: Path) -> AsyncIterator[dict[str,
             yield {
                 "SSH_ASKPASS": str(helper),
                 "SSH_ASKPASS_REQUIRE": "force",
-                "DISPLAY": os.environ.get("DISPLAY", ":0"),  # without one, an ssh older than 8.4 doesn't ask at all
+                "DISPLAY": os.environ.get("DISPLAY", ":0"),  # without it, an ssh older than 8.4 doesn't ask at all
                 askpass.SOCKET: str(path),
             }

@@ -1,4 +1,4 @@
-"""Who opened a login, where and when: a login belongs to one host and one uid."""
+"""Records of open logins: a login belongs to one host and one uid."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from sublet.reach.target import Target
 
 @dataclass(frozen=True)
 class LoginRecord:
-    """One login, as it was opened."""
+    """Who opened a login, where and when."""
 
     platform: str
-    target: str  # user@host:port, as they were given
-    host: str  # the machine it was opened on
+    target: str  # user@host:port, as given
+    host: str  # the machine on which it was opened
     uid: int
-    user: str  # the user name there; empty: the ssh configuration's
-    pid: int  # of the process that holds it open
+    user: str  # the user name there; empty: from the ssh configuration
+    pid: int  # the process that holds it open
     opened: datetime
 
     @property
     def ours(self) -> bool:
-        """Whether this process may use it: the same machine, the same uid."""
+        """Whether this process can use the login: it runs on the same machine with the same uid."""
         return self.host == socket.gethostname() and self.uid == os.getuid()
 
     def write(self, path: Path) -> None:
-        """Keep it, readable by its owner only."""
+        """Write the record to a file that only its owner can read."""
         new = path.with_suffix(".new")
         text = json.dumps({**asdict(self), "opened": self.opened.isoformat()})
         with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
@@ -40,7 +40,7 @@ class LoginRecord:
 
 
 def new_record(target: Target, pid: int) -> LoginRecord:
-    """The record of a login that was opened here and now."""
+    """Return the record of a login that was opened here and now."""
     where = f"{target.user}@{target.host}" if target.user else target.host
     return LoginRecord(
         platform=target.platform,
@@ -54,7 +54,7 @@ def new_record(target: Target, pid: int) -> LoginRecord:
 
 
 def read_record(path: Path) -> LoginRecord | None:
-    """The record in a file; None if there is none that can be read."""
+    """Read a record from a file; None if the file is missing or unreadable."""
     try:
         values = json.loads(path.read_text())
         return LoginRecord(**{**values, "opened": datetime.fromisoformat(values["opened"])})
@@ -63,13 +63,13 @@ def read_record(path: Path) -> LoginRecord | None:
 
 
 def logins(control: Path) -> list[LoginRecord]:
-    """The logins that were opened under a directory and not closed; a Login's `check` tells whether one still holds."""
+    """List the logins recorded in a directory; `Login.check` says whether one is still open."""
     records = (read_record(path) for path in sorted(control.glob("*.json")))
     return [record for record in records if record is not None]
 
 
 def elsewhere(target: Target) -> LoginNeeded | None:
-    """What to say of a login that another machine or user holds; None if it isn't so."""
+    """Return the error for a login that another machine or user holds, or None if the login is ours."""
     record = read_record(target.record)
     if record is None or record.ours:
         return None

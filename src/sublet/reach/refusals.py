@@ -1,4 +1,4 @@
-"""What ssh's own words mean: refused, or not reachable just now."""
+"""The meaning of ssh's error messages: refused, or unreachable at the moment."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _DENIED = re.compile(
     r"|Access denied|Account .*(locked|expired)|Certificate invalid|no matching|Bad (owner|configuration)|Unprotected"
 )
 _CLOSED = re.compile(r"^Connection (closed|reset) by ", re.MULTILINE)
-_AT_ONCE = re.compile(r"kex_exchange_identification|banner exchange")  # before anyone could have been asked
+_AT_ONCE = re.compile(r"kex_exchange_identification|banner exchange")  # before any question could have been asked
 
 
 class HostKey(StrEnum):
-    """What is wrong with a host's key; an error that is about it has this among its values, as `host_key`."""
+    """What is wrong with a host's key; an error about the key carries this as its value `host_key`."""
 
-    CHANGED = "changed"  # it may be another host that answers
-    UNCONFIRMED = "unconfirmed"  # nobody has said that it is the right one
+    CHANGED = "changed"  # another host may be answering
+    UNCONFIRMED = "unconfirmed"  # no person has confirmed it
 
 
 def read_refusal(platform: str, host: str, words: str) -> PlatformRefused | PlatformUnreachable:
-    """The error for an ssh that got no login, in its own words."""
+    """Return the error for an ssh that couldn't sign in, with ssh's own message."""
     why = last_words(words)
     if _CHANGED.search(words):
         match = re.search(r"fingerprint for the \S+ key sent by the remote host is\s+(\S+)", words)
@@ -62,6 +62,6 @@ def read_refusal(platform: str, host: str, words: str) -> PlatformRefused | Plat
 
 
 def last_words(words: str) -> str:
-    """The last lines that ssh said, without the frame of its warnings."""
+    """Return the last lines of ssh's output, without the frame around its warnings."""
     lines = [line.strip() for line in words.splitlines()]
     return "; ".join([line for line in lines if line and not line.startswith("@")][-3:]) or "ssh gave no reason"

@@ -1,4 +1,4 @@
-"""From here to there."""
+"""Transfer of files and directories from this machine to a remote one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from sublet.reach.files import (
 )
 from sublet.reach.port import Command, Progress, Reach, as_is
 
-# After each file comes a line: one that doesn't come tells, without another process, that the file was cut short.
+# A line follows each file: if the line is missing, the file was cut short, and no extra process is needed to see it.
 _PUT = """while [ $# -gt 0 ]; do
     umask "$2"
     head -c "$1" >"$4" && read -r whole || exit
@@ -45,11 +45,11 @@ if command -v sha256sum >/dev/null; then
     [ "$(sha256sum <"$1")" = "$2  -" ] || { rm -f -- "$1"; exit 75; }
 fi
 chmod -- "$3" "$1" && mv -f -- "$1" "$4\""""
-_BUSY = 75  # what the scripts above answer when the part there is not what it was taken to be
+_BUSY = 75  # exit code of the scripts above when the partial file isn't in the expected state
 
 
 async def send(reach: Reach, source: Path, target: str, progress: Progress) -> None:
-    """Bring a file or directory there; links to files arrive as the files, links to directories are left out."""
+    """Send a file or directory; links to files arrive as files, and links to directories are skipped."""
     directories, entries = await asyncio.to_thread(_tree, source, target)
     for places in groups(TransferEntry(source, name, 0, 0) for name in directories):
         await ask(reach, 'mkdir -p -- "$@"', *(place.there for place in places))
@@ -63,7 +63,7 @@ async def send(reach: Reach, source: Path, target: str, progress: Progress) -> N
 
 
 def _tree(source: Path, target: str) -> tuple[list[str], list[TransferEntry]]:
-    """The directories to make there, and the files to send."""
+    """Return the directories to create there and the files to send."""
     try:
         if not source.is_dir():
             parent = str(PurePosixPath(target).parent)
@@ -85,7 +85,7 @@ def _entry(path: Path, there: str) -> TransferEntry:
 
 
 async def _missing(reach: Reach, entries: Sequence[TransferEntry], counter: Counter) -> list[TransferEntry]:
-    """Those that are not there already with the same content."""
+    """Return the entries that aren't there yet with the same content."""
     missing = []
     for chunk in groups(entries, sys.maxsize):
         sizes = await reach.run(to_sizes([entry.there for entry in chunk]))

@@ -1,4 +1,4 @@
-"""Files on another machine by SFTP, over a process that carries it: `ssh -s … sftp`."""
+"""An SFTP client over a process that carries the protocol: `ssh -s … sftp`."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from sublet.reach.sftp_packets import (
 )
 
 VERSION = 3
-PIECE = 1 << 15  # bytes of one read or write: what every server takes
-AT_ONCE = 64  # reads or writes under way
+PIECE = 1 << 15  # bytes of one read or write, which every server accepts
+AT_ONCE = 64  # reads or writes in flight
 LONGEST_PACKET = 1 << 20
-READ, WRITE, CREATE, TRUNCATE = 1, 2, 8, 16  # how a file is opened
+READ, WRITE, CREATE, TRUNCATE = 1, 2, 8, 16  # flags for opening a file
 POSIX_RENAME = "posix-rename@openssh.com"
-LONGEST_WORDS = 1 << 14  # bytes of what ssh says that are kept
+LONGEST_WORDS = 1 << 14  # bytes of ssh's messages that are kept
 
 
 class SftpClient:
-    """One conversation with a server; many questions may be under way."""
+    """A connection to an SFTP server, with many requests in flight."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
-        """Use a process that carries it."""
+        """Use a process that carries the protocol."""
         self._process = process
         self._numbers = count(1)
         self._waiting: dict[int, asyncio.Future[tuple[int, bytes]]] = {}
@@ -50,7 +50,7 @@ class SftpClient:
     @classmethod
     @contextlib.asynccontextmanager
     async def open(cls, argv: Sequence[str], environment: Mapping[str, str]) -> AsyncIterator[SftpClient]:
-        """Start the process and greet the server; all is ended with the block."""
+        """Start the process and initialise the protocol; the process is killed at the end of the block."""
         pipe = asyncio.subprocess.PIPE
         try:
             process = await asyncio.create_subprocess_exec(
@@ -67,12 +67,12 @@ class SftpClient:
             await client._end()
 
     async def find(self, path: str, *, follow: bool = True) -> RemoteEntry:
-        """What is at a path; a link is what it leads to, unless it is not to be followed."""
+        """Return what is at a path; a symbolic link is resolved if `follow` is set."""
         body = await self._ask(Packet.STAT if follow else Packet.LSTAT, pack_text(path), wanted=Packet.ATTRS)
         return PacketBody(body).read_entry()
 
     async def list(self, path: str) -> list[tuple[str, RemoteEntry]]:
-        """The names in a directory, with what is there; links are not followed."""
+        """List a directory's names and entries, without following links."""
         handle = PacketBody(await self._ask(Packet.OPENDIR, pack_text(path), wanted=Packet.HANDLE)).read_bytes()
         entries: list[tuple[str, RemoteEntry]] = []
         try:
@@ -90,7 +90,7 @@ class SftpClient:
         return entries
 
     async def read(self, path: str, offset: int) -> AsyncGenerator[bytes]:
-        """A file's content from a byte on, asked for well ahead."""
+        """Yield a file's content from an offset on, reading ahead."""
         handle = await self._open(path, READ)
         under_way: deque[tuple[int, asyncio.Future[tuple[int, bytes]]]] = deque()
         at = offset
@@ -104,7 +104,7 @@ class SftpClient:
                 if not piece:
                     return
                 yield piece
-                if len(piece) < PIECE:  # the rest of it, and all after it, is asked for anew
+                if len(piece) < PIECE:  # a short read: request everything after it again
                     await self._drain(under_way)
                     at = start + len(piece)
         finally:
@@ -112,7 +112,7 @@ class SftpClient:
             await self._close(handle)
 
     async def write(self, path: str, pieces: AsyncIterator[bytes]) -> None:
-        """Make a file of what comes."""
+        """Write a file from a stream, replacing an existing one."""
         handle = await self._open(path, WRITE | CREATE | TRUNCATE)
         under_way: deque[tuple[int, asyncio.Future[tuple[int, bytes]]]] = deque()
         at = 0
@@ -134,7 +134,7 @@ class SftpClient:
             await self._close(handle)
 
     async def make_folder(self, path: str) -> None:
-        """Make a directory, which must not be there."""
+        """Create a directory, which must not exist."""
         await self._ask(Packet.MKDIR, pack_text(path) + struct.pack(">I", 0))
 
     async def remove(self, path: str) -> None:
@@ -142,7 +142,7 @@ class SftpClient:
         await self._ask(Packet.REMOVE, pack_text(path))
 
     async def rename(self, old: str, new: str) -> None:
-        """Give a file another name, in place of one that has it."""
+        """Rename a file, replacing an existing one."""
         if POSIX_RENAME in self._extensions:
             await self._ask(Packet.EXTENDED, pack_text(POSIX_RENAME) + pack_text(old) + pack_text(new))
             return
@@ -183,12 +183,12 @@ class SftpClient:
             self._process.stdin.write(struct.pack(">IB", len(body) + 1, kind) + body)
 
     async def _flush(self) -> None:
-        with contextlib.suppress(ConnectionError):  # the reader tells why
+        with contextlib.suppress(ConnectionError):  # the reading task reports why
             if self._process.stdin:
                 await self._process.stdin.drain()
 
     async def _drain(self, under_way: deque[tuple[int, asyncio.Future[tuple[int, bytes]]]]) -> None:
-        """Wait for answers that nobody needs any more."""
+        """Wait for answers that are no longer needed."""
         await self._flush()
         answers = [answer for _, answer in under_way]
         under_way.clear()

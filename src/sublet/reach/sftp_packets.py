@@ -1,4 +1,4 @@
-"""SFTP's packets, version 3, as OpenSSH speaks it: what is asked and answered, read and written as bytes."""
+"""SFTP packets, version 3, as OpenSSH implements it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HAS_SIZE, HAS_OWNER, HAS_MODE, HAS_TIMES, HAS_MORE = 1, 2, 4, 8, 1 << 31
 
 
 class Packet(IntEnum):
-    """What is asked and answered."""
+    """Packet types of requests and answers."""
 
     INIT, VERSION, OPEN, CLOSE, READ, WRITE = 1, 2, 3, 4, 5, 6
     OPENDIR, READDIR, REMOVE, MKDIR, STAT, RENAME = 11, 12, 13, 14, 17, 18
@@ -19,7 +19,7 @@ class Packet(IntEnum):
 
 
 class SftpStatus(IntEnum):
-    """How a server ends what it was asked."""
+    """Status codes of a server's answers."""
 
     OK, END, NO_SUCH_FILE, DENIED, FAILURE = 0, 1, 2, 3, 4
 
@@ -28,7 +28,7 @@ class SftpRefused(Exception):
     """The server refused something; its code, and its words."""
 
     def __init__(self, code: int, words: str) -> None:
-        """Keep both."""
+        """Keep the code and the server's message."""
         super().__init__(words or f"the server refused, with code {code}")
         self.code = code
 
@@ -39,7 +39,7 @@ class SftpLost(Exception):
 
 @dataclass(frozen=True)
 class RemoteEntry:
-    """What a server says of a file."""
+    """A file's attributes, as the server reports them."""
 
     size: int
     mode: int
@@ -47,41 +47,41 @@ class RemoteEntry:
 
     @property
     def is_folder(self) -> bool:
-        """Whether it is a directory."""
+        """Whether the entry is a directory."""
         return stat.S_ISDIR(self.mode)
 
     @property
     def is_file(self) -> bool:
-        """Whether it is a plain file; a server that doesn't say is taken to have those."""
+        """Whether the entry is a regular file, which is assumed if the server doesn't report a type."""
         return stat.S_ISREG(self.mode) or not stat.S_IFMT(self.mode)
 
     @property
     def is_link(self) -> bool:
-        """Whether it leads elsewhere."""
+        """Whether the entry is a symbolic link."""
         return stat.S_ISLNK(self.mode)
 
 
 class PacketBody:
-    """An answer that is read from its beginning on."""
+    """A packet's content, read from its beginning."""
 
     def __init__(self, rest: bytes) -> None:
-        """Nothing is read yet."""
+        """Start at the beginning."""
         self.rest = rest
 
     def read_number(self) -> int:
-        """Four bytes."""
+        """Read a number of four bytes."""
         return int.from_bytes(self._take(4))
 
     def read_bytes(self) -> bytes:
-        """As many as are said first."""
+        """Read bytes that are preceded by their length."""
         return self._take(self.read_number())
 
     def read_text(self) -> str:
-        """A name or words."""
+        """Read a string that is preceded by its length."""
         return self.read_bytes().decode("utf-8", "surrogateescape")
 
     def read_entry(self) -> RemoteEntry:
-        """What is said of a file."""
+        """Read a file's attributes."""
         flags = self.read_number()
         size = int.from_bytes(self._take(8)) if flags & HAS_SIZE else 0
         self._take(8 if flags & HAS_OWNER else 0)
@@ -99,17 +99,17 @@ class PacketBody:
 
 
 def pack_text(text: str) -> bytes:
-    """A name, as it travels."""
+    """Encode a string with its length."""
     return pack_bytes(text.encode("utf-8", "surrogateescape"))
 
 
 def pack_bytes(content: bytes) -> bytes:
-    """Bytes with their number before them."""
+    """Encode bytes with their length."""
     return struct.pack(">I", len(content)) + content
 
 
 def read_piece(answer: tuple[int, bytes]) -> bytes:
-    """What was read; nothing at the end."""
+    """Return the content in the answer to a read, or nothing at the end of the file."""
     kind, body = answer
     if kind == Packet.DATA:
         return PacketBody(body).read_bytes()
@@ -122,7 +122,7 @@ def read_piece(answer: tuple[int, bytes]) -> bytes:
 
 
 def require_ok(answer: tuple[int, bytes]) -> None:
-    """SftpRefused, if it is a refusal."""
+    """Raise SftpRefused if the answer is a refusal, or SftpLost if it isn't a status."""
     kind, rest = answer
     body = PacketBody(rest)
     if kind != Packet.STATUS:

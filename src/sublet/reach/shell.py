@@ -1,4 +1,4 @@
-"""What every reach does alike once it can exchange a batch with a far `sh`."""
+"""The common parts of every reach that can exchange a batch with a remote `sh`."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from sublet.reach.fetching import fetch
 from sublet.reach.port import Command, Outcome, Progress, T
 from sublet.reach.sending import send
 
-_STOPPED = {STOPPED, 137}  # what `timeout` answers for a command that it ended: by a word, by force
-_SLACK = 30.0  # seconds for everything but the commands: a slow login shell, a slow network
+_STOPPED = {STOPPED, 137}  # exit codes of `timeout` for a command that it ended: by SIGTERM, by SIGKILL
+_SLACK = 30.0  # seconds beyond the commands' own: a slow login shell, a slow network
 _READ = 'exec <"$1" || exit 1; tail -c "+$2" | head -c "$3"'
 
 
 class ShellReach(ABC):
-    """A way to one machine by its `sh`; what is under it says how a batch is exchanged."""
+    """Access to one machine through its `sh`; a subclass implements the exchange of a batch."""
 
     def __init__(self, name: str) -> None:
-        """Name the machine, for errors."""
+        """Set the machine's name, for error messages."""
         self.name = name
 
     @abstractmethod
     async def exchange(self, batch: Batch, seconds: float) -> list[Outcome]:
-        """Bring a batch there and its outcomes back."""
+        """Run a batch on the machine and return its outcomes."""
 
     async def run(self, command: Command[T]) -> T:
         """Run one command."""
@@ -37,33 +37,33 @@ class ShellReach(ABC):
         return command.reader(outcome)
 
     async def run_all(self, commands: Sequence[Command[Any]]) -> list[Any]:
-        """Run them one after another in one exec, whatever the others' exit codes."""
+        """Run the commands one after another in one exec, whatever the others' exit codes."""
         if not commands:
             return []
         outcomes = await self._outcomes(commands)
         return [command.reader(outcome) for command, outcome in zip(commands, outcomes, strict=True)]
 
     async def read(self, path: str, offset: int, limit: int) -> bytes:
-        """Part of a file there; empty beyond its end; PlatformRefused where it can't be read."""
+        """Read part of a file; empty beyond its end. Raise PlatformRefused if it can't be read."""
         return await self.run(Command(("sh", "-c", _READ, "sh", path, str(offset + 1), str(limit)), self._bytes))
 
     async def send(self, source: Path, target: str, progress: Progress) -> None:
-        """Bring a file or a directory there, each file whole or not at all; goes on where a try before stopped."""
+        """Send a file or a directory, each file completely or not at all; resume an interrupted attempt."""
         await send(self, source, target, progress)
 
     async def fetch(self, source: str, target: Path, progress: Progress) -> None:
-        """Bring a file or a directory from there, each file whole or not at all; goes on where a try before stopped."""
+        """Fetch a file or a directory, each file completely or not at all; resume an interrupted attempt."""
         await fetch(self, source, target, progress)
 
     async def tunnel(self, name: str, host: str, port: int) -> str:
-        """No way, unless what is under it has one."""
+        """Refuse: only some subclasses can open tunnels."""
         raise PlatformRefused(platform=self.name, why="nothing on a machine behind it can be connected to")
 
     async def untunnel(self, name: str) -> None:  # noqa: B027 - most make none
-        """Nothing was made."""
+        """Do nothing, as there are no tunnels."""
 
     async def close(self) -> None:  # noqa: B027 - most hold nothing, and need not say so
-        """Nothing is held between two commands."""
+        """Do nothing, as nothing is held between commands."""
 
     async def _outcomes(self, commands: Sequence[Command[Any]]) -> list[Outcome]:
         started = time.monotonic()

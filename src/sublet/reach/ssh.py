@@ -1,4 +1,4 @@
-"""Another machine over OpenSSH: batches over the one connection that a person has opened."""
+"""Commands on another machine over OpenSSH, through the one connection that a person has opened."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from sublet.reach.tunnels import NoConnection, Tunnels
 from sublet.reach.visit import Visit, through_door
 
 CHANNELS = 4  # sshd allows 10 by default; the person's own terminals may share the connection
-STREAMS = 2  # of these beside them, for what is large
-_SSH_ITSELF = 255  # the exit code of ssh, not of a command
-_PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8)  # between tries, while the far side has no channel free
-_ALONE = re.compile(r"exchange_identification|banner exchange|UNKNOWN port")  # it tried to connect: nothing was shared
-_FRESH = 30.0  # seconds for which it is remembered that a host answers
-_AWAY = 5.0  # and for which, that it doesn't
+STREAMS = 2  # channels in addition to these, for large streams
+_SSH_ITSELF = 255  # the exit code of ssh itself
+_PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8)  # seconds between attempts while no channel is free
+_ALONE = re.compile(r"exchange_identification|banner exchange|UNKNOWN port")  # there was no connection to share
+_FRESH = 30.0  # seconds for which "the host answers" is cached
+_AWAY = 5.0  # seconds for which "the host doesn't answer" is cached
 
 
 class SshReach(ShellReach):
-    """Commands on another machine, at most four at a time, over a login that is open; else LoginNeeded."""
+    """Commands on another machine, by default four at a time, over an open login; LoginNeeded if there is none."""
 
     def __init__(self, target: Target, at_once: int = CHANNELS) -> None:
-        """Use the shared connection of a target; opening it is a Login's business."""
+        """Use a target's shared connection, which a Login opens."""
         super().__init__(target.platform)
         self.target = target
-        self.visit: Visit | None = None  # while a person's deliberate login is open, all goes over it
+        self.visit: Visit | None = None  # an unshared login that everything uses while it is open
         self._tunnels = Tunnels(target)
         self._free = asyncio.Semaphore(at_once)
         self._streams = asyncio.Semaphore(STREAMS)
@@ -47,7 +47,7 @@ class SshReach(ShellReach):
         self._certificate: tuple[float, datetime | None] = (-_FRESH, None)
 
     async def exchange(self, batch: Batch, seconds: float) -> list[Outcome]:
-        """Bring a batch there; one that the far side had no channel for is brought again."""
+        """Run a batch there; retry while the remote side has no free channel."""
         try:
             if self.visit is not None:
                 return await self.visit.exchange(batch, seconds)
@@ -61,7 +61,7 @@ class SshReach(ShellReach):
             raise await self._meaning(cut) from cut
 
     async def pour(self, argv: tuple[str, ...], pieces: AsyncIterator[bytes]) -> Outcome | None:
-        """Run a program that reads a stream, on a channel of its own over the shared connection."""
+        """Run a program that reads a stream, on its own channel of the shared connection."""
         if self.visit is not None or self.target.door.exists() or not self.target.socket.exists():
             return None
         async with self._streams:
@@ -76,7 +76,7 @@ class SshReach(ShellReach):
         return outcome
 
     async def tunnel(self, name: str, host: str, port: int) -> str:
-        """A socket here that leads there, carried by the shared connection."""
+        """Return the local socket of a tunnel through the shared connection."""
         if self.visit is not None or self.target.door.exists():
             why = "a connection that isn't shared carries no tunnel"
             raise PlatformRefused(platform=self.name, why=why)
@@ -86,7 +86,7 @@ class SshReach(ShellReach):
             raise await self._meaning(NotSent(str(none) or "there is no shared connection")) from none
 
     async def untunnel(self, name: str) -> None:
-        """Take it away."""
+        """Close a tunnel."""
         await self._tunnels.close(name)
 
     async def _patiently(self, batch: Batch, seconds: float) -> list[Outcome]:
@@ -119,7 +119,7 @@ class SshReach(ShellReach):
                 not cut.begun and cut.code is not None and 0 <= cut.code != 255
             ):  # ssh itself ends with 255, or is killed
                 return PlatformRefused(platform=self.name, why=f"its shell ended early: {last_words(cut.words)}")
-            # What was sent may have been run, so this is not yet a matter of logging in and doing it again.
+            # The commands may have been run, so signing in and repeating them isn't safe.
             return PlatformUnreachable(platform=self.name, why=f"the connection was cut: {last_words(cut.words)}")
         if self.visit is None and await master(self.target) is not None:
             return PlatformUnreachable(platform=self.name, why=last_words(cut.words))
@@ -128,7 +128,7 @@ class SshReach(ShellReach):
         return elsewhere(self.target) or await self._describe_lapse()
 
     async def _describe_lapse(self) -> LoginNeeded:
-        """A login is needed; where a certificate is what lets one in, a new one may be needed first."""
+        """Return LoginNeeded, naming the certificate if it has expired."""
         when, end = self._certificate
         if time.monotonic() - when >= _FRESH:
             end = await find_expired(self.target, named=True)
@@ -141,7 +141,7 @@ class SshReach(ShellReach):
         )
 
     async def _answers(self) -> bool:
-        """Whether the host is there at all; a host behind a jump host or a proxy is taken to be."""
+        """Whether the host answers at all; a host behind a jump host or a proxy is assumed to."""
         when, answered = self._answered
         if time.monotonic() - when >= (_FRESH if answered else _AWAY):
             answered = await _greets(self.target)

@@ -1,4 +1,4 @@
-"""A machine that ssh can reach: the words of the commands that open, use and ask for one shared connection."""
+"""A machine that ssh can reach, and the ssh commands that open, use and check its shared connection."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pathlib import Path
 from sublet.kernel.errors import PlatformRefused
 from sublet.kernel.short_paths import shorten
 
-# Sublet's own settings come first, and with ssh the first one holds: neither a person's files nor a platform's options
-# can turn off the check of host keys, or bring in a command, a terminal or a tunnel that a batch doesn't expect.
+# Sublet's own settings come first, since ssh uses the first value of each: neither a person's files nor a platform's
+# options can turn off the check of host keys, or add a command, a terminal or a tunnel that a batch doesn't expect.
 _ALWAYS = {
     "StrictHostKeyChecking": "ask",
     "RequestTTY": "no",
@@ -22,20 +22,20 @@ _ALWAYS = {
     "ClearAllForwardings": "yes",
     "ForwardX11": "no",
     "ForwardAgent": "no",
-    "LogLevel": "INFO",  # what ssh says of a refusal is read
+    "LogLevel": "INFO",  # Sublet reads ssh's message about a refusal
 }
 _UNLESS_SAID = {"ServerAliveInterval": "15", "ServerAliveCountMax": "3", "ConnectTimeout": "20"}
 
 
 @dataclass(frozen=True)
 class Target:
-    """Where to, as whom, and where the socket is kept; the person's own ssh configuration says the rest."""
+    """A host, user and port, and where the socket is kept; the person's ssh configuration provides the rest."""
 
     platform: str
     host: str  # a name, or an alias of ~/.ssh/config
-    control: Path  # a directory of this user's own
+    control: Path  # a directory of this user
     user: str = ""
-    port: int = 0  # 0: what the configuration says
+    port: int = 0  # 0: from the ssh configuration
     options: Mapping[str, str] = field(default_factory=dict)  # as in ssh_config(5)
 
     def __post_init__(self) -> None:
@@ -47,50 +47,50 @@ class Target:
 
     @property
     def socket(self) -> Path:
-        """The shared connection's socket: one for each host, user and port."""
+        """The path of the shared connection's socket: one for each host, user and port."""
         name = hashlib.sha256(f"{self.user}@{self.host}:{self.port}".encode()).hexdigest()[:12]
         return shorten(self.control) / name
 
     @property
     def record(self) -> Path:
-        """The file beside it that says who opened it."""
+        """The path of the file, beside the socket, that records who opened the connection."""
         return self.socket.with_suffix(".json")
 
     @property
     def door(self) -> Path:
-        """The socket of a deliberate login that a process of this user's holds."""
+        """The path of the socket of an unshared login that another process of this user holds."""
         return self.socket.with_suffix(".door")
 
     def to_open(self) -> tuple[str, ...]:
-        """Open a shared connection and leave it in the background."""
+        """Return the command that opens a shared connection in the background."""
         return self._ssh("-M", "-S", str(self.socket), "-f", "-N", "-o", "ControlPersist=yes")
 
     def to_use(self, words: str) -> tuple[str, ...]:
-        """Run words over the shared connection.
+        """Return the command that runs a command line over the shared connection.
 
-        A connection of its own would ask for another code, so there is no way to make one: its proxy is `false`.
+        Its proxy command is `false`, so that ssh can't open a new connection, which would ask for another code.
         """
         own = ("-S", str(self.socket), "-o", "ControlMaster=no", "-o", "BatchMode=yes", "-o", "ProxyCommand=false")
         return (*self._ssh(*own), words)
 
     def to_visit(self, words: str) -> tuple[str, ...]:
-        """Run words over a connection of their own, which nothing else can share."""
+        """Return the command that runs a command line over a new connection, which nothing else can share."""
         return (*self._ssh("-o", "ControlMaster=no", "-o", "ControlPath=none"), words)
 
     def to_check(self) -> tuple[str, ...]:
-        """Ask whether the shared connection is there."""
+        """Return the command that checks whether the shared connection exists."""
         return self._ssh("-S", str(self.socket), "-O", "check")
 
     def to_tunnel(self, what: str, path: Path, far: str) -> tuple[str, ...]:
-        """`forward` or `cancel` a tunnel from a socket here; no file of the person's adds others to it."""
+        """Return the command to `forward` or `cancel` a tunnel from a local socket, and none of the person's own."""
         return ("ssh", "-F", "none", "-S", str(self.socket), "-O", what, "-L", f"{path}:{far}", "--", self.host)
 
     def to_close(self) -> tuple[str, ...]:
-        """End the shared connection and all that goes over it."""
+        """Return the command that ends the shared connection and everything that uses it."""
         return self._ssh("-S", str(self.socket), "-O", "exit")
 
     def to_explain(self) -> tuple[str, ...]:
-        """Print the configuration that ssh would use."""
+        """Return the command that prints the configuration that ssh would use."""
         return self._ssh("-G")
 
     def _ssh(self, *own: str) -> tuple[str, ...]:
@@ -112,7 +112,7 @@ def check_name(word: str) -> None:
 
 
 def private(directory: Path) -> Path:
-    """The directory, made if need be; PlatformRefused if anyone else could reach into it."""
+    """Create a directory that only this user can enter; raise PlatformRefused if it belongs to someone else."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     status = directory.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():

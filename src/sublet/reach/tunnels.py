@@ -1,7 +1,7 @@
-"""Ways through a shared login to servers on machines behind it: for each a Unix socket here, of this user's own.
+"""Tunnels through a shared login to servers behind it, each with a Unix socket of this user.
 
-The process that holds the login open carries them, so that they last as long as it does; after the next login they are
-made anew. Who may use them is the business of the servers: other users over there can reach the same ports.
+The process that holds the login open carries the tunnels, so they last as long as the login; after the next login they
+are opened again. The servers themselves must control access, since other users over there can reach the same ports.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from sublet.reach.asking import ask_ssh
 from sublet.reach.target import Target
 
 HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,252}")
-KNOCK = b"GET / HTTP/1.0\r\n\r\n"  # whatever is answered: something is there
+KNOCK = b"GET / HTTP/1.0\r\n\r\n"  # any answer shows that a server is there
 PATIENCE = 10.0  # seconds for a server to answer the first time
-AGAIN = 60.0  # seconds until a way that led nowhere is tried again
+AGAIN = 60.0  # seconds until a tunnel that reached no server is tried again
 
 
 class NoConnection(Exception):
@@ -30,7 +30,7 @@ class NoConnection(Exception):
 
 @dataclass
 class Tunnels:
-    """The tunnels over one shared connection, by the names that they are asked for."""
+    """The tunnels over one shared connection, by name."""
 
     target: Target
     _made: dict[str, tuple[int, int]] = field(default_factory=dict)  # name → the connection that carries it
@@ -38,11 +38,11 @@ class Tunnels:
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def place(self, name: str) -> Path:
-        """The socket of a tunnel."""
+        """Return the path of a tunnel's socket."""
         return self.target.socket.parent / f"{hashlib.sha256(name.encode()).hexdigest()[:12]}.way"
 
     async def open(self, name: str, host: str, port: int) -> Path:
-        """A tunnel to a server; NoConnection, or PlatformRefused if nothing answers at its end."""
+        """Open a tunnel to a server; raise NoConnection, or PlatformRefused if no server answers."""
         if not HOST.fullmatch(host) or not 0 < port < 65536:
             raise PlatformRefused(platform=self.target.platform, why=f"{host!r}:{port} is no address")
         path, carrier = self.place(name), self._carrier()
@@ -61,7 +61,7 @@ class Tunnels:
         return path
 
     async def close(self, name: str) -> None:
-        """End a tunnel, whoever made it."""
+        """Close a tunnel, whichever process opened it."""
         path = self.place(name)
         self._made.pop(name, None)
         self._nowhere.pop(name, None)
@@ -74,7 +74,7 @@ class Tunnels:
                 file.unlink(missing_ok=True)
 
     def _carrier(self) -> tuple[int, int]:
-        """Which connection it is: a later one has another socket."""
+        """Return an identifier of the shared connection; a later connection has another."""
         try:
             status = self.target.socket.stat()
         except FileNotFoundError:
@@ -83,7 +83,7 @@ class Tunnels:
 
     async def _make(self, name: str, path: Path, host: str, port: int) -> None:
         if await _leads_somewhere(path):
-            return  # an earlier service made it, and its login is still open
+            return  # an earlier process of the service opened it, and its login is still open
         await self.close(name)
         far = f"{host}:{port}"
         path.with_suffix(".end").write_text(far)
@@ -101,7 +101,7 @@ class Tunnels:
 
 
 async def _leads_somewhere(path: Path) -> bool:
-    """Whether a server answers at the end of a tunnel."""
+    """Whether a server answers through a tunnel."""
     try:
         async with asyncio.timeout(PATIENCE):
             reader, writer = await asyncio.open_unix_connection(path)

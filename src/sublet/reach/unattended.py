@@ -1,4 +1,4 @@
-"""A service account's way: a key or a certificate opens the login by itself, and nobody is ever asked."""
+"""The login of a service account: a key or a certificate opens it, and no person is ever asked."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from sublet.reach.prompts import nobody
 from sublet.reach.refusals import HostKey
 from sublet.reach.shell import ShellReach
 
-Holding = Callable[[], AbstractAsyncContextManager[None]]  # what makes a key usable, for a while
-_AGAIN = 60.0  # seconds until a host that refused the account is tried again, unless its key is another by then
+Holding = Callable[[], AbstractAsyncContextManager[None]]  # makes a key usable while the block runs
+_AGAIN = 60.0  # seconds until a host that refused the account is tried again, unless the key has changed
 _SECONDS = 60.0
 
 
 def by_key(key: str) -> dict[str, str]:
-    """What makes ssh use this key, the certificate beside it, and nothing that a person would have to type."""
+    """Return ssh options that use this key with its certificate, and nothing that a person would have to type."""
     return {
         "IdentityFile": key,
         "IdentitiesOnly": "yes",
@@ -36,12 +36,12 @@ def by_key(key: str) -> dict[str, str]:
 
 
 class UnattendedReach(ShellReach):
-    """Commands over a login that is opened when it is needed, and again when it has lapsed."""
+    """Commands over a login that is opened when needed, and again after it has lapsed."""
 
     def __init__(self, login: Login, key: str, holding: Holding | None = None) -> None:
-        """Use this login; the key, and the certificate beside it or in its options, are what lets it in.
+        """Use a login that this key opens, with the certificate beside it or in the login's options.
 
-        A key that is no file is held for ssh by `holding`, while a login is being opened.
+        `holding` provides a key that isn't a file to ssh while a login is being opened.
         """
         super().__init__(login.reach.name)
         self._login = login
@@ -52,7 +52,7 @@ class UnattendedReach(ShellReach):
         self._refused: tuple[float, object, AccountRefused] | None = None
 
     async def exchange(self, batch: Batch, seconds: float) -> list[Outcome]:
-        """Bring a batch there; one that there was no login for is brought once there is one."""
+        """Run a batch there, opening the login first if needed."""
         try:
             return await self._login.reach.exchange(batch, seconds)
         except LoginNeeded:  # nothing was sent
@@ -60,11 +60,11 @@ class UnattendedReach(ShellReach):
         return await self._login.reach.exchange(batch, seconds)
 
     async def pour(self, argv: tuple[str, ...], pieces: AsyncIterator[bytes]) -> Outcome | None:
-        """Run a program that reads a stream; without an open login there is none, and a command opens one."""
+        """Run a program that reads a stream; return None if no login is open, since only commands open one."""
         return await self._login.reach.pour(argv, pieces)
 
     async def tunnel(self, name: str, host: str, port: int) -> str:
-        """A way through the login, which is opened if need be."""
+        """Return the address of a tunnel through the login, opening the login first if needed."""
         try:
             return await self._login.reach.tunnel(name, host, port)
         except LoginNeeded:
@@ -72,11 +72,11 @@ class UnattendedReach(ShellReach):
         return await self._login.reach.tunnel(name, host, port)
 
     async def untunnel(self, name: str) -> None:
-        """Take it away."""
+        """Close a tunnel."""
         await self._login.reach.untunnel(name)
 
     async def close(self) -> None:
-        """End the login: unlike a person's, it can be had again."""
+        """Close the login, which can be opened again without a person."""
         await self._login.close()
 
     async def _open(self) -> None:
