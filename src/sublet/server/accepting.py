@@ -1,4 +1,4 @@
-"""Takes connections from a listening socket, also when the machine is short of descriptors."""
+"""Accepts connections from a listening socket, even when the process runs short of file descriptors."""
 
 from __future__ import annotations
 
@@ -19,41 +19,41 @@ from sublet.server.connections import Connections, CountedSocket, Seat
 
 log = structlog.get_logger()
 
-AT_ONCE = 64  # connections that are taken before others have their turn
-SOON, LATEST = 0.05, 1.0  # seconds until it is tried again
+AT_ONCE = 64  # connections accepted in a row before other work gets its turn
+SOON, LATEST = 0.05, 1.0  # seconds until accepting is retried
 GONE = {errno.ECONNABORTED, errno.EPROTO, errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ETIMEDOUT}
 MakeProtocol = Callable[[Seat | None], asyncio.Protocol]
 
 
 @dataclass
 class Acceptor:
-    """One listening socket. `connections` is what they are counted in; those of the owner are not counted."""
+    """One listening socket; its connections are counted in `connections`, unless it is the owner's socket."""
 
     listener: socket.socket
     make_protocol: MakeProtocol
     connections: Connections | None
-    make_room: Callable[[], bool]  # closes a connection that is not needed, if there is one
+    make_room: Callable[[], bool]  # closes an idle connection, if there is one
     tls: ssl.SSLContext | None = None
-    patience: float = 20.0  # seconds for the handshake of TLS
+    patience: float = 20.0  # seconds for the TLS handshake
     _wait: float = SOON
     _again: asyncio.TimerHandle | None = None
     _connecting: set[asyncio.Task[None]] = field(default_factory=set)
 
     def start(self) -> None:
-        """Take connections from now on."""
+        """Start to accept connections."""
         self._again = None
         self.listener.setblocking(False)
         asyncio.get_running_loop().add_reader(self.listener.fileno(), self._accept)
 
     def close(self) -> None:
-        """Take none any more."""
+        """Stop accepting connections."""
         if self._again:
             self._again.cancel()
         elif self.listener.fileno() >= 0:
             asyncio.get_running_loop().remove_reader(self.listener.fileno())
 
     async def wait_closed(self) -> None:
-        """Wait for those that were being taken."""
+        """Cancel the connections that are being set up, and wait for them."""
         for task in self._connecting:
             task.cancel()
         await asyncio.gather(*self._connecting, return_exceptions=True)
@@ -61,7 +61,7 @@ class Acceptor:
     def _accept(self) -> None:
         for _ in range(AT_ONCE):
             if self.connections is not None and self.connections.is_crowded:
-                return  # whatever waits is still there in the next turn of the event loop
+                return  # waiting connections are still there in the next turn of the event loop
             try:
                 accepted, address = self.listener.accept()
             except (BlockingIOError, InterruptedError):
@@ -75,7 +75,7 @@ class Acceptor:
             self._take(accepted, address[0] if isinstance(address, tuple) else "")
 
     def _rest(self, error: OSError) -> None:
-        """Take none for a moment; sooner again if a connection could be closed for it."""
+        """Pause accepting for a moment; a shorter one if an idle connection could be closed."""
         loop = asyncio.get_running_loop()
         loop.remove_reader(self.listener.fileno())
         log.warning("connection.not-accepted", why=error.strerror)
@@ -103,7 +103,7 @@ class Acceptor:
             await asyncio.get_running_loop().connect_accepted_socket(
                 lambda: self.make_protocol(seat), connection, ssl=self.tls, ssl_handshake_timeout=patience
             )
-        except (OSError, TimeoutError) as error:  # it went away, or speaks no TLS
+        except (OSError, TimeoutError) as error:  # the client went away, or doesn't speak TLS
             log.debug("connection.failed", why=str(error))
             connection.close()
         except BaseException:
@@ -111,7 +111,7 @@ class Acceptor:
             raise
 
     def _refuse(self, accepted: socket.socket) -> None:
-        """Say that there is no place, without waiting for anybody to hear it."""
+        """Answer that there are too many connections, without waiting for the client to read it."""
         with contextlib.suppress(OSError):
             if self.tls is None:
                 accepted.send(raw_response(TooManyConnections()))

@@ -1,7 +1,7 @@
-"""Interactive sessions under a name of their own: a page that runs in one is of another site than ours.
+"""Interactive sessions under their own host name, so that for a browser they are another site than the service.
 
-Where each session has a host of its own, all paths of that host are the session's: an application that knows nothing
-of the path under which it is reached, and asks for `/static/app.js`, gets it.
+Where each session has its own host, all paths of that host belong to the session. So an application that doesn't know
+the path at which it is served, and requests `/static/app.js`, gets that file.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ SESSION = "{session}"
 
 
 class Apart:
-    """An application whose sessions are reached by their own host, and nothing else by that."""
+    """Middleware that serves sessions only under their own host, and everything else only under other hosts."""
 
     def __init__(self, app: ASGIApp, address: str) -> None:
-        """`address` is where sessions are, with `{session}` in it if each has a host of its own; empty: with us."""
+        """Set the address of sessions; with `{session}` in it, each session has its own host."""
         self.app = app
         self.host = urlsplit(address).netloc.lower()
         before, placeholder, after = self.host.partition(SESSION)
@@ -34,7 +34,7 @@ class Apart:
         self.theirs = re.compile(f"{re.escape(before)}{each}{re.escape(after)}")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass it on, unless it came by the wrong name."""
+        """Pass the request on, or answer 404 if it came to the wrong host."""
         if scope["type"] in ("http", "websocket") and (session := self._find_session(scope)):
             scope = _below_connect(scope, session)
         if scope["type"] in ("http", "websocket") and self.host and not on_socket(scope) and not self._fits(scope):
@@ -47,7 +47,7 @@ class Apart:
         await self.app(scope, receive, send)
 
     def _find_session(self, scope: Scope) -> str:
-        """The session whose own host was asked; empty if it was another."""
+        """Return the session whose own host the request names, or an empty string."""
         if not self.has_own_hosts or on_socket(scope):
             return ""
         match = self.theirs.fullmatch(Headers(scope=scope).get("host", "").lower())
@@ -62,7 +62,7 @@ class Apart:
 
 
 def _below_connect(scope: Scope, session: str) -> Scope:
-    """The same request at the path by which we know the session; `OWN_HOST` says that the host is the session's."""
+    """Return the request with the session's path below /connect; `OWN_HOST` marks that the host is the session's."""
     if CONNECT.match(scope["path"]):
         return {**scope, OWN_HOST: True}
     prefix = f"/connect/{session}"

@@ -1,4 +1,4 @@
-"""The HTTP application: one router per noun, and nothing between them and the service."""
+"""The HTTP application: one router per noun, directly on top of the service."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ NOUNS = (
 
 
 def make_app(service: Service, owner: str = "") -> FastAPI:
-    """The application that serves this service; `owner` is who comes by the Unix socket."""
+    """Build the application for this service; `owner` is the person who connects by the Unix socket."""
     app = _make_described_app()
     app.state.service = service
     app.state.started = service.now()
@@ -124,7 +124,7 @@ def make_app(service: Service, owner: str = "") -> FastAPI:
 
 
 def openapi_document() -> dict[str, Any]:
-    """What /openapi.json says, without a service."""
+    """Return the document of /openapi.json, without a service."""
     return _make_described_app().openapi()
 
 
@@ -133,13 +133,13 @@ def _make_described_app() -> FastAPI:
         title="Sublet",
         version=VERSION,
         description=DESCRIPTION,
-        docs_url=None,  # its pages would load scripts from elsewhere
+        docs_url=None,  # its pages would load scripts from other sites
         redoc_url=None,
         redirect_slashes=False,
     )
     app.router = IndexedRouter(routes=app.router.routes, redirect_slashes=False, dependency_overrides_provider=app)
     for noun in NOUNS:
-        # included they would be made anew, at the first request
+        # not include_router(): it would build the routes again, at the first request
         app.router.routes.extend(call_directly(route) for route in noun.router.routes)
     app.router.routes.extend(broker.ROUTES)
     app.openapi = lambda: described.openapi(app, broker.ROUTES)  # type: ignore[method-assign]

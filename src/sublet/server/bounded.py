@@ -1,4 +1,4 @@
-"""No body is read beyond its limit, whoever sends it: pure ASGI, before anything is made of it."""
+"""Middleware that limits the size of request bodies, before anything parses them."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ OTHERWISE = (
     "/web/",
     "/v1/trials",
     "/v1/tus",
-)  # passed on as they come, or read within limits of their own
+)  # streamed, or read within their own limits
 
 
 class Bounded:
-    """An application that is given so much of a body, and no more."""
+    """Middleware that stops reading a body at its limit."""
 
     def __init__(self, app: ASGIApp) -> None:
-        """Give bodies to this one."""
+        """Wrap this application."""
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass it on while it is within the limit; else answer 413, whatever was made of it so far."""
+        """Pass the request on, or answer 413 once its body exceeds the limit."""
         if scope["type"] != "http" or str(scope["path"]).startswith(OTHERWISE):
             await self.app(scope, receive, send)
             return

@@ -1,4 +1,4 @@
-"""The open TCP connections: how many there are, and from where, and which one is closed to make room for another."""
+"""The open TCP connections: their number, their hosts, and which one is closed to make room for another."""
 
 from __future__ import annotations
 
@@ -17,48 +17,48 @@ from sublet.kernel.throttle import neighbours
 log = structlog.get_logger()
 
 Network = IPv4Network | IPv6Network
-RESERVED = 128  # descriptors that are no connections: the owner's socket, files, the database, pipes to programs
+RESERVED = 128  # descriptors for everything but connections: the owner's socket, files, the database, pipes to programs
 LOOPBACK: tuple[Network, ...] = (ip_network("127.0.0.0/8"), ip_network("::1"))
 
 
 @dataclass(eq=False, slots=True)
 class Seat:
-    """One connection's place among all."""
+    """One counted connection."""
 
-    host: str  # where it comes from, as it is counted; empty if it is not counted by host
+    host: str  # the address or network it is counted under; empty if its host has no limit
     socket: socket.socket
 
 
 class Connections:
-    """Who is connected. While all places are taken, a connection without a whole request gives way to a new one."""
+    """The open connections; at the limit, a connection without a complete request makes room for a new one."""
 
     def __init__(self, most: int, per_host: int, trusted: Sequence[Network] = LOOPBACK) -> None:
-        """Nobody yet. Hosts that are trusted, as reverse proxies are, have no limit of their own."""
+        """Start with no connections; trusted hosts, such as reverse proxies, have no limit per host."""
         self.most, self.per_host = most, per_host
         self._trusted = trusted
         self._seats: set[Seat] = set()
         self._hosts: Counter[str] = Counter()
-        self._idle: dict[Seat, None] = {}  # those that wait for a request, or for the rest of one; oldest first
-        self._ending: set[Seat] = set()  # closed by us, with a descriptor still
-        self._refused = self._closed = 0  # since it was told last
+        self._idle: dict[Seat, None] = {}  # waiting for a request, or for the rest of one; oldest first
+        self._ending: set[Seat] = set()  # shut down by us, but not closed yet
+        self._refused = self._closed = 0  # since the last report
 
     @classmethod
     def limit(cls, settings: ConnectionSettings, proxies: Sequence[str], descriptors: int) -> Connections:
-        """As it is set, and no more than leaves descriptors for everything else."""
+        """Use the configured limits, but leave enough descriptors for everything else."""
         most = min(settings.most, max(descriptors - RESERVED, descriptors // 4))
         return cls(most, settings.per_host, (*LOOPBACK, *_networks(proxies)))
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Return the number of open connections."""
         return len(self._seats)
 
     @property
     def is_crowded(self) -> bool:
-        """Whether others have to go first: they were closed, and still have their descriptors."""
+        """Whether too many connections that were shut down still hold their descriptors."""
         return len(self._ending) > max(4, self.most // 16)
 
     def admit(self, sock: socket.socket, host: str) -> Seat | None:
-        """A place for a new connection; None if there is none, for all or for its host."""
+        """Count a new connection; return None if the limit, of all connections or of its host, is reached."""
         counted = "" if self._is_trusted(host) else neighbours(host)
         if counted and self._hosts[counted] >= self.per_host and not self.close_oldest(counted):
             self._refused += 1
@@ -74,16 +74,16 @@ class Connections:
         return seat
 
     def mark_idle(self, seat: Seat) -> None:
-        """It waits for its next request, or the rest of one."""
+        """Mark a connection as waiting for its next request, or for the rest of one."""
         if seat in self._seats:
             self._idle[seat] = None
 
     def mark_busy(self, seat: Seat) -> None:
-        """It has sent a whole request, which is being answered."""
+        """Mark a connection as having sent a complete request, which is being answered."""
         self._idle.pop(seat, None)
 
     def leave(self, seat: Seat) -> None:
-        """It is closed."""
+        """Remove a connection that is closed."""
         self._ending.discard(seat)
         if seat not in self._seats:
             return
@@ -95,7 +95,7 @@ class Connections:
                 del self._hosts[seat.host]
 
     def close_oldest(self, host: str = "") -> bool:
-        """Close the connection, of this host or of any, that has waited longest without a request; False: none has."""
+        """Close the connection, of this host or of any, that has been idle longest; return whether there was one."""
         seat = next((seat for seat in self._idle if not host or seat.host == host), None)
         if seat is None:
             return False
@@ -103,11 +103,11 @@ class Connections:
         self._ending.add(seat)
         self._closed += 1
         with contextlib.suppress(OSError):
-            seat.socket.shutdown(socket.SHUT_RDWR)  # whoever reads from it sees its end, and lets go of it
+            seat.socket.shutdown(socket.SHUT_RDWR)  # the protocol that reads from it sees the end, and closes it
         return True
 
     def report(self) -> None:
-        """Tell the log, in one line, if connections were refused or closed for others since the last time."""
+        """Log, in one line, how many connections were refused or closed for others since the last report."""
         if self._refused or self._closed:
             facts = {"refused": self._refused, "closed_idle": self._closed, "open": len(self._seats)}
             log.warning("connections.full", **facts, most=self.most, per_host=self.per_host)
@@ -123,14 +123,14 @@ class Connections:
 
 
 class CountedSocket(socket.socket):
-    """A connection's socket: with its descriptor it gives its place back, whoever held it last."""
+    """A connection's socket, which is counted until its descriptor is closed."""
 
     connections: Connections
     seat: Seat | None = None
 
     @classmethod
     def count(cls, accepted: socket.socket, connections: Connections, host: str) -> CountedSocket | None:
-        """The same socket, counted; None, and it stays as it was, if there is no place for it."""
+        """Return the socket as a counted one, or None (and leave it unchanged) if the limit is reached."""
         family, kind, protocol = accepted.family, accepted.type, accepted.proto
         if (seat := connections.admit(accepted, host)) is None:
             return None
@@ -141,14 +141,14 @@ class CountedSocket(socket.socket):
         return counted
 
     def close(self) -> None:
-        """Close it, and leave."""
+        """Close the socket, and stop counting it."""
         if self.seat is not None:
             self.connections.leave(self.seat)
         super().close()
 
 
 def _networks(proxies: Sequence[str]) -> list[Network]:
-    """Proxies by address or network; those that are named otherwise, as on Unix sockets, don't come by TCP."""
+    """Return the networks of the proxies; names that aren't addresses, such as Unix sockets, don't connect by TCP."""
     networks = []
     for proxy in proxies:
         with contextlib.suppress(ValueError):

@@ -1,4 +1,4 @@
-"""Calls by pages of other sites (CORS): from those that the operator named, by a token, and never to our own pages."""
+"""Requests from pages of other sites (CORS): only from the operator's origins, with a token, and never to our pages."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ SHOWN = (
     *("Content-Disposition", "Content-Range", "ETag", "Location", "Retry-After", "Sublet-Version", "WWW-Authenticate"),
     *("Sublet-Next-Offset", "Tus-Resumable", "Upload-Expires", "Upload-Length", "Upload-Offset"),
 )
-KEPT = 600  # seconds for which a browser need not ask again
-OWN = ("/web", "/connect")  # opened by cookies or by secrets of their own: never for pages of others
+KEPT = 600  # seconds for which a browser may cache the answer to a preflight
+OWN = ("/web", "/connect")  # authorised by cookies or by secrets in the address, so never open to other sites
 
 
 class CrossOrigin:
-    """An application that browsers let pages of these origins call."""
+    """Middleware that lets browser pages of the given origins call the application."""
 
     def __init__(self, app: ASGIApp, origins: Sequence[str]) -> None:
-        """Let these origins call this one."""
+        """Let these origins call this application."""
         self.app = app
         self._open = CORSMiddleware(
             app,
@@ -37,7 +37,7 @@ class CrossOrigin:
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a preflight, or pass the request on and say who may read the answer."""
+        """Answer a preflight, or pass the request on and add the CORS headers."""
         is_open = scope["type"] == "http" and not _is_own(scope["path"])
         await (self._open if is_open else self.app)(scope, receive, send)
 

@@ -1,4 +1,4 @@
-"""Endpoints that take a request and the parts of its path, called without what FastAPI does for other parameters."""
+"""Direct calls of endpoints that take only a request and parts of its path, without FastAPI's parameter handling."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from starlette.routing import BaseRoute, request_response
 
 
 def call_directly(route: BaseRoute) -> BaseRoute:
-    """The same route; where nothing has to be read, checked or converted for its endpoint, it is called at once.
+    """Make a route call its endpoint directly, if FastAPI needn't read, check or convert any parameter for it.
 
-    FastAPI would look for parameters, dependencies and what to close after them, in each request.
+    FastAPI would resolve parameters and dependencies, and close them again, for each request.
     """
-    if type(route) is APIRoute and _reads_for_itself(route):  # those of a class of its own answer errors otherwise
+    if type(route) is APIRoute and _reads_for_itself(route):  # subclasses have their own answers to errors
         endpoint, name = route.endpoint, route.dependant.request_param_name
 
         async def handle(request: Request) -> Response:
@@ -28,7 +28,7 @@ def call_directly(route: BaseRoute) -> BaseRoute:
 
 
 def _reads_for_itself(route: APIRoute) -> bool:
-    """Whether an endpoint takes the request and texts of its path, and answers with a response that is ready."""
+    """Whether an endpoint takes only the request and text from its path, and returns a complete response."""
     needed = route.dependant
     others = (needed.query_params, needed.header_params, needed.cookie_params, needed.body_params, needed.dependencies)
     given = (needed.response_param_name, needed.background_tasks_param_name, needed.security_scopes_param_name)
@@ -43,6 +43,6 @@ def _reads_for_itself(route: APIRoute) -> bool:
 
 
 def _is_text(field: Any) -> bool:
-    """Whether a part of a path is passed on as it is."""
+    """Whether a path parameter is passed on unchanged."""
     info = field.field_info
     return info.annotation is str and not info.metadata and field.alias == field.name

@@ -1,4 +1,4 @@
-"""HEAD wherever there is a GET: monitors and link checkers ask so."""
+"""HEAD for every GET route, as monitors and link checkers expect."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
 class HeadIsGet:
-    """An application that answers HEAD as it would GET, without the content."""
+    """Middleware that answers HEAD like GET, without the body."""
 
     def __init__(self, app: ASGIApp) -> None:
-        """Answer with this one."""
+        """Wrap this application."""
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass it on as a GET, and stop it once its headers are sent: no stream goes on for nobody."""
+        """Pass a HEAD request on as GET, and cancel it once its headers are sent, so that no stream goes on unread."""
         if scope["type"] != "http" or scope["method"] != "HEAD":
             await self.app(scope, receive, send)
             return

@@ -1,4 +1,4 @@
-"""Whether the service is there, and what Prometheus can scrape."""
+"""Endpoints for health checks and for Prometheus."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sublet.service import Service
 router = APIRouter(tags=["Operation"])
 
 
-LATELY = timedelta(days=1)  # so long after a step of the clock it is told
+LATELY = timedelta(days=1)  # how long after a step of the clock it is reported
 WHY = "It is there, and can't carry sessions on: `problem` says why."
 FAILING: Any = {503: {"model": HealthView, "description": WHY}}
 
@@ -68,13 +68,13 @@ async def _platforms(request: Request, service: Service) -> tuple[str, ...]:
 
 
 async def _database(request: Request, service: Service) -> str:
-    """Its kind and address, for those who run the service."""
+    """Return the database's kind and address, for operators only."""
     person = await _asker(request)
     return service.store.where if person is not None and person.operator else ""
 
 
 async def _clock(request: Request, service: Service) -> str:
-    """The last step of the machine's clock, for those who run the service."""
+    """Describe the last step of the machine's clock, for operators only."""
     person = await _asker(request)
     step = service.loop_state.clock_step
     if step is None or person is None or not person.operator or service.now() - step.at > LATELY:
@@ -83,7 +83,7 @@ async def _clock(request: Request, service: Service) -> str:
 
 
 async def _asker(request: Request) -> Person | None:
-    """Who asks, if they say so in a way that counts."""
+    """Return the person who sent the request, or None if it isn't authenticated."""
     try:
         return await person_of(request)
     except SubletError:

@@ -1,4 +1,4 @@
-"""HTTP as uvicorn speaks it, with an end to everyone's patience: a request has to arrive, and an answer to be read."""
+"""uvicorn's HTTP protocol with time limits: a request has to arrive, and an answer has to be read."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from sublet.kernel.errors import RequestTooSlow
 from sublet.server.connections import Connections, Seat
 from sublet.server.joined_writes import JoinedWrites
 
-LEAST_RATE = 500  # bytes a second that a request has to come with, after its first seconds
-UNREAD = 300.0  # seconds for which an answer may wait without anything of it being read
+LEAST_RATE = 500  # bytes per second at which a request's body has to arrive, after the first seconds
+UNREAD = 300.0  # seconds for which an answer may stay unread
 
 
 class TimedProtocol(H11Protocol):
-    """One connection. Nothing is timed here: the server looks at all of them once a second, by `close_if_overdue`."""
+    """One connection without timers of its own: the server calls `close_if_overdue` for all of them once a second."""
 
-    patience = 20.0  # seconds for the head of a request, and for its body where that is small
+    patience = 20.0  # seconds for a request's head, and for a small body
 
     def __init__(self, *words: Any, connections: Connections | None = None, seat: Seat | None = None, **more: Any):
-        """Not connected yet; without a seat it is not counted."""
+        """Prepare for a connection; without a seat it isn't counted."""
         super().__init__(*words, **more)
         self._counted, self._seat = connections, seat
-        self._since: float | None = None  # when the request began to come; None between two
+        self._since: float | None = None  # when the current request began to arrive; None between requests
         self._arrived = 0  # bytes of its body
-        self._stalled: float | None = None  # since when nothing of the answer was read
+        self._stalled: float | None = None  # since when the client hasn't read the answer
 
     def connection_made(self, transport: Any) -> None:
-        """The first request is due from now on."""
+        """Start the time limit of the first request."""
         self._since = self.loop.time()
         self._joined = JoinedWrites(transport, self.loop)
         super().connection_made(self._joined)  # type: ignore[arg-type]
 
     def data_received(self, data: bytes) -> None:
-        """Part of a request; its first byte starts the clock."""
+        """Take part of a request; its first byte starts the time limit."""
         if self._since is None:
             self._since = self.loop.time()
         before = self.cycle
@@ -48,12 +48,12 @@ class TimedProtocol(H11Protocol):
             self._mark(idle=False)
 
     def _begin_body(self) -> None:
-        """The head of a request has come; maybe all of it."""
+        """Restart the time limit once the head of a request has arrived."""
         self._since, self._arrived = self.loop.time(), 0
         self._mark(idle=self.cycle.more_body)
 
     def on_response_complete(self) -> None:
-        """The next request may already have come."""
+        """Start the time limit anew if the next request has already arrived, or else mark the connection idle."""
         self._since, self._arrived = None, 0
         before = self.cycle
         super().on_response_complete()
@@ -63,30 +63,30 @@ class TimedProtocol(H11Protocol):
             self._mark(idle=True)
 
     def handle_websocket_upgrade(self, event: h11.Request) -> None:
-        """From here on another protocol has it."""
+        """Hand the connection over to the WebSocket protocol."""
         self._mark(idle=False)
         self._joined.flush()
         self.transport = self._joined.transport
         super().handle_websocket_upgrade(event)
 
     def pause_writing(self) -> None:
-        """The other side doesn't read."""
+        """Note when the client stopped reading."""
         self._stalled = self.loop.time()
         super().pause_writing()
 
     def resume_writing(self) -> None:
-        """It has read something."""
+        """Note that the client has read again."""
         self._stalled = None
         super().resume_writing()
 
     def close_if_overdue(self, now: float, passed: float) -> bool:
-        """Close it if the other side takes too long; `passed` is the time since the last look."""
+        """Close the connection if the client takes too long; `passed` is the time since the last call."""
         if self._stalled is not None and now - self._stalled > UNREAD:
             self.transport.abort()
             return True
         if self._since is None or self._is_answering():
             return False
-        if self.flow.read_paused:  # it is we who make it wait
+        if self.flow.read_paused:  # we make the client wait, so that time doesn't count
             self._since += passed
         if now - self._since <= self.patience + self._earn_time():
             return False
@@ -94,17 +94,17 @@ class TimedProtocol(H11Protocol):
         return True
 
     def _is_answering(self) -> bool:
-        """Whether a whole request has come."""
+        """Whether a complete request has arrived and is being answered."""
         return self.cycle is not None and not self.cycle.response_complete and not self.cycle.more_body
 
     def _earn_time(self) -> float:
-        """Seconds that a body has earned by what has come of it; a head earns none."""
+        """Return the seconds that the part of a body that has arrived adds to its time limit; a head adds none."""
         is_body = self.cycle is not None and not self.cycle.response_complete
         return self._arrived / LEAST_RATE if is_body else 0.0
 
     def _give_up(self) -> None:
-        """Say so, if it has begun to ask and has no answer yet, and close it."""
-        waits = self.cycle is None or self.cycle.response_complete  # for a head
+        """Close the connection, answering that the request was too slow if one was begun and isn't answered yet."""
+        waits = self.cycle is None or self.cycle.response_complete  # for the head of a request
         if self.conn.trailing_data[0] if waits else not self.cycle.response_started:
             self.transport.write(raw_response(RequestTooSlow()))
         self.transport.close()

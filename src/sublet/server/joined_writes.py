@@ -1,24 +1,24 @@
-"""A transport that sends the head of an answer together with its body, by one call of the system instead of two."""
+"""A transport that sends an answer's head and body with one system call instead of two."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import Any
 
-ENOUGH = 1 << 14  # bytes that are sent at once, so that a long answer still learns when the other side doesn't read
+ENOUGH = 1 << 14  # bytes that are sent at once, so that a long answer still notices when the client doesn't read
 
 
 class JoinedWrites:
-    """Collects what is written until the event loop comes round; all else is the transport's own."""
+    """Collects writes until the next turn of the event loop, and passes everything else to the transport."""
 
     def __init__(self, transport: Any, loop: asyncio.AbstractEventLoop) -> None:
-        """Nothing is written yet."""
+        """Start with nothing to send."""
         self.transport = transport
         self._loop = loop
         self._unsent: list[bytes] = []
 
     def write(self, data: bytes) -> None:
-        """Send it soon, with what follows at once."""
+        """Send data in the next turn of the event loop, together with what else is written until then."""
         if not data:
             return
         if not self._unsent:
@@ -28,17 +28,17 @@ class JoinedWrites:
             self.flush()
 
     def flush(self) -> None:
-        """Send what was collected."""
+        """Send the collected data."""
         if self._unsent:
             data = b"".join(self._unsent)
             self._unsent.clear()
             self.transport.write(data)
 
     def close(self) -> None:
-        """Send the rest, and close it."""
+        """Send the collected data and close the transport."""
         self.flush()
         self.transport.close()
 
     def __getattr__(self, name: str) -> Any:
-        """Whatever else a transport can."""
+        """Pass everything else on to the transport."""
         return getattr(self.transport, name)

@@ -1,4 +1,4 @@
-"""The servers of a process, and the one that pilots ask: over TLS, while there are leases, always on one port."""
+"""The servers of the process, and the TLS listener for pilots, which is open while there are leases."""
 
 from __future__ import annotations
 
@@ -22,37 +22,37 @@ from sublet.server.http_protocol import TimedProtocol
 from sublet.service import Service
 
 log = structlog.get_logger()
-LAST_WORDS = 3  # seconds that open answers have to end; streams are cut, and can be taken up again
-FIRST, LAST = 9718, 9817  # the ports that are tried when one is chosen
-LOOK = 5.0  # seconds between two looks whether it is still needed
-TICKS = 10  # of uvicorn's, between two looks at connections that take too long: a second
+LAST_WORDS = 3  # seconds that open answers have to end; streams are cut, and clients can resume them
+FIRST, LAST = 9718, 9817  # the ports to try when none is set
+LOOK = 5.0  # seconds between checks whether the pilots' listener is still needed
+TICKS = 10  # ticks of uvicorn between checks for overdue connections: one second
 
 
 @dataclass(frozen=True)
 class Reception:
-    """Who is let in, and how long they may take."""
+    """The limits on connections and on the time that a request may take."""
 
-    connections: Connections  # of all that comes by TCP
+    connections: Connections  # all TCP connections
     patience: float = 20.0  # seconds for a request to arrive
-    is_counted: bool = True  # those that come by the owner's socket are not
+    is_counted: bool = True  # False for the owner's socket
 
 
 class Server(uvicorn.Server):
-    """One of several servers in a process: signals are not its business, and it takes its connections itself."""
+    """One of several servers in the process: it leaves signals alone, and accepts its connections itself."""
 
     def __init__(self, config: uvicorn.Config, reception: Reception) -> None:
-        """Not started yet."""
+        """Prepare the server without starting it."""
         super().__init__(config)
         self.reception = reception
         self._looked = 0.0
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
-        """Nothing is captured."""
+        """Capture no signals."""
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Take connections from these sockets."""
+        """Accept connections from these sockets."""
         acceptors = [self._make_acceptor(listener) for listener in sockets or ()]
         self.servers: Sequence[Any] = acceptors  # type: ignore[assignment]  # it closes them, and no more
         self._looked = asyncio.get_running_loop().time()
@@ -61,7 +61,7 @@ class Server(uvicorn.Server):
         self.started = True
 
     async def on_tick(self, counter: int) -> bool:
-        """Every tenth time, close connections that take too long."""
+        """Close connections that take too long, once a second."""
         if counter % TICKS == 0:
             now = asyncio.get_running_loop().time()
             timed = [
@@ -88,7 +88,7 @@ class Server(uvicorn.Server):
 
 
 def make_server(app: ASGIApp, reception: Reception, **more: Any) -> Server:
-    """A server for an application."""
+    """Build a server for an application."""
     config = uvicorn.Config(
         app,
         lifespan="off",
@@ -104,27 +104,27 @@ def make_server(app: ASGIApp, reception: Reception, **more: Any) -> Server:
 
 @dataclass
 class _Open:
-    """What listens now."""
+    """The listener that is open now."""
 
     address: str
     port: int
     server: Server
     task: asyncio.Task[None]
-    stamp: int = 0  # when the certificate was made that it uses
+    stamp: int = 0  # modification time of the certificate in use
 
 
 class PilotListener:
-    """Listens for pilots. It is opened when a lease is about to be sent, and closed when there is none."""
+    """Listens for pilots: opened when a lease is about to be submitted, and closed when there are no leases."""
 
     def __init__(self, service: Service, reception: Reception) -> None:
-        """Not yet."""
+        """Prepare the listener without opening it."""
         self._service = service
         self._reception = reception
         self._open: _Open | None = None
         self._turn = asyncio.Lock()
 
     async def open(self, address: str, port: int, key: Path, certificate: Path) -> int:
-        """Listen on this address and port (0: a free one), if that isn't so already; the port."""
+        """Listen on this address and port (0: choose a free one), unless it does so already; return the port."""
         async with self._turn:
             if self._open and (self._open.address != address or self._open.task.done()):
                 await self._close()
@@ -146,14 +146,14 @@ class PilotListener:
             return self._open.port
 
     def _take_new(self, open: _Open, key: Path, certificate: Path) -> None:
-        """Use a certificate that was renewed."""
+        """Load the certificate again if it was renewed."""
         stamp = certificate.stat().st_mtime_ns
         if stamp != open.stamp and open.server.config.ssl:
             open.server.config.ssl.load_cert_chain(certificate, key)
             open.stamp = stamp
 
     async def run(self) -> None:
-        """Keep it as it should be, until this is cancelled."""
+        """Keep the listener open while pilots may call, and closed otherwise, until cancelled."""
         trouble = ""
         try:
             while True:
@@ -166,7 +166,7 @@ class PilotListener:
             await self.close()
 
     async def _try(self, before: str) -> str:
-        """Listen, if that is possible; else why not, said once."""
+        """Try to listen; return why it failed, or an empty string. The same failure is logged only once."""
         try:
             await self._service.annexes.pilot_plans.callback()
         except SubletError as error:
@@ -176,7 +176,7 @@ class PilotListener:
         return ""
 
     async def close(self) -> None:
-        """Listen no longer."""
+        """Stop listening."""
         async with self._turn:
             await self._close()
 
@@ -189,7 +189,7 @@ class PilotListener:
 
 
 def _bind_socket(address: str, port: int) -> socket.socket:
-    """A socket that listens on an address: on this port, or on the first that is free."""
+    """Return a socket that listens on this port of an address, or on the first free port if it is 0."""
     failure: OSError | None = None
     for number in [port] if port else _ports():
         try:

@@ -1,4 +1,4 @@
-"""Requests counted by route and answer."""
+"""A counter of HTTP requests by route and status."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 
 
 def count_answer(scope: Scope, head: Message) -> Message:
-    """Count an answer, and leave it as it is."""
-    route = getattr(scope.get("route"), "path", "") or "(none)"  # the template, never the address itself
+    """Count a response and return it unchanged."""
+    route = getattr(scope.get("route"), "path", "") or "(none)"  # the route's template, never the address itself
     method = scope["method"] if scope["method"] in METHODS else "(other)"
     _counter(route, method, head["status"]).inc()
     return head
@@ -25,5 +25,5 @@ def count_answer(scope: Scope, head: Message) -> Message:
 
 @cache
 def _counter(route: str, method: str, code: int) -> Counter:
-    """The counter of these labels, found once: there are as many as routes, methods and codes."""
+    """Return the counter for these labels; cached, since there are only as many as routes, methods and status codes."""
     return requests.labels(route, method, code)

@@ -1,4 +1,4 @@
-"""The TCP port of a personal service: the same after a restart, so that pages which are open go on."""
+"""The TCP port of a personal service, which stays the same after a restart so that open pages keep working."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ HIGHEST = 65_535
 
 @dataclass(frozen=True, slots=True)
 class Listening:
-    """A bound socket, and the port that it should have had if another program has taken that."""
+    """A bound socket; `moved_from` is the port of the last start if another program has taken it since."""
 
     socket: socket.socket
     moved_from: int = 0
 
 
 def listen_tcp(host: str, port: int, home: Home | None = None) -> Listening:
-    """Bind this port; for 0, the one that this home had last, or else a free one. Without a home none is remembered."""
+    """Bind this port; for 0, the last port of this home or else a free one. Without a home no port is remembered."""
     before = read_port(home) if home and not port else 0
     listener = _try_port(host, before) if before else None
     moved_from = before if before and listener is None else 0
@@ -38,7 +38,7 @@ def listen_tcp(host: str, port: int, home: Home | None = None) -> Listening:
 
 
 def read_port(home: Home) -> int:
-    """The port that a home's service had last; 0 if none is known."""
+    """Return the last port of a home's service, or 0 if it is unknown."""
     try:
         with open(home.port, encoding="ascii") as file:
             text = file.read(16).strip()
@@ -55,7 +55,7 @@ def _remember_port(home: Home, port: int) -> None:
 
 
 def _try_port(host: str, port: int) -> socket.socket | None:
-    """Bound and listening at once, so that nobody else can take it meanwhile; None if it is taken."""
+    """Bind and listen at once, so that no other program can take the port meanwhile; None if it is taken."""
     try:
         listener = _open(host, port)
     except OSError:
@@ -79,7 +79,8 @@ def _bind(host: str, port: int) -> socket.socket:
 
 
 def _open(host: str, port: int) -> socket.socket:
-    # The protocol is named, because asyncio sets TCP_NODELAY only on sockets that say TCP: else answers take 40 ms.
+    # The protocol is given because asyncio sets TCP_NODELAY only on sockets that were created with it; without it each
+    # answer takes 40 ms longer.
     addresses = socket.getaddrinfo(host, port, proto=socket.IPPROTO_TCP, flags=socket.AI_PASSIVE)
     family, kind, protocol, _, address = addresses[0]
     with contextlib.ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""The root of the service: a browser is led to the pages; programs find the Execution Broker's addresses below it."""
+"""The root of the service: it redirects browsers to the pages; the Execution Broker's addresses are below it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sublet.kernel.errors import NotFound
 
 
 async def root(request: Request) -> Response:
-    """The pages, for whoever asks for HTML."""
+    """Redirect to the pages if the client accepts HTML, or else answer 404."""
     if "text/html" in request.headers.get("accept", "").lower():
         return RedirectResponse("/web/", 303, {"vary": "accept"})
     raise NotFound(

@@ -1,4 +1,4 @@
-"""The route of a request, found by the first two parts of its path: there are too many to try one after another."""
+"""Routing by the first two parts of a path, since there are too many routes to try one after another."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any
 from fastapi import APIRouter
 from starlette.routing import BaseRoute, Match
 
-DEPTH = 2  # parts of a path that are looked at
-Parts = tuple[str | None, ...]  # None: a parameter of a route, or a part of a path that no route names
+DEPTH = 2  # parts of a path that are indexed
+Parts = tuple[str | None, ...]  # None: a part of a path that no route names
 
 
 class IndexedRouter(APIRouter):
-    """Tries only the routes that begin like the path, in the order in which they were added."""
+    """A router that tries only the routes that begin like the path, in the order in which they were added."""
 
     def __init__(self, **more: Any) -> None:
-        """The index is made as paths come, and anew when routes were added."""
+        """Start with an empty index, which is filled by requests and cleared when routes are added."""
         super().__init__(**more)
         self._known: frozenset[str | None] = frozenset()
         self._index: dict[Parts, Sequence[BaseRoute]] = {}
         self._indexed = -1
 
     async def app(self, scope: Any, receive: Any, send: Any) -> None:
-        """Hand it to the route that fits whole; what fits none, or only by its path, is FastAPI's to answer."""
+        """Call the first route that matches completely; FastAPI answers requests that match none, or only by path."""
         if scope["type"] == "http":
             scope.setdefault("router", self)
             for route in self._find_candidates(scope["path"]):
@@ -51,7 +51,7 @@ def _split(path: str) -> list[str]:
 
 
 def _read_literals(route: BaseRoute) -> Parts:
-    """The first parts of its path; what has a parameter in it, and all behind, may be anything."""
+    """Return the first parts of a route's path, up to the first part with a parameter."""
     path = getattr(route, "path", None)
     return tuple(_cut_at_parameter(_split(path))) if isinstance(path, str) else ()
 

@@ -1,4 +1,4 @@
-"""Serves: on a Unix socket for its owner, on TCP for whoever holds a token, until it is told to stop."""
+"""Runs the service: on a Unix socket for its owner and on TCP for clients with a token, until it is stopped."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ from sublet.service import Service
 
 log = structlog.get_logger()
 
-SWITCH = 0.001  # seconds after which a busy thread lets another run: those who read and write wait less for it
-NEW = 10_000  # objects after which the collector looks for garbage among them: tens of requests, not one
+SWITCH = 0.001  # seconds after which a busy thread lets another run, so that I/O threads wait less
+NEW = 10_000  # new objects after which the garbage collector runs: after tens of requests, not after each
 EVERYWHERE = {"0.0.0.0", "::", ""}  # noqa: S104 - these are recognised, not bound
 
 
 def run(options: ServeOptions) -> None:
-    """Serve until SIGTERM or SIGINT; what runs goes on. SIGHUP has the settings and the log opened anew."""
+    """Serve until SIGTERM or SIGINT, while sessions go on running; SIGHUP reloads the settings and reopens the log."""
     hangup = Hangup()
     heed_signals()
     raise_limit()
@@ -66,9 +66,9 @@ def run(options: ServeOptions) -> None:
 
 
 def spare_collector() -> None:
-    """Let the garbage collector never look again at what is there from the start, and less often at what is new.
+    """Exclude the objects that exist from garbage collection, and collect new ones less often.
 
-    Else all requests stand still, time and again, while it looks through modules, routes and tables.
+    Otherwise all requests pause again and again while the collector scans modules, routes and tables.
     """
     gc.collect()
     gc.freeze()
@@ -76,7 +76,7 @@ def spare_collector() -> None:
 
 
 def behind(settings: Settings) -> dict[str, Any]:
-    """Whom a server believes where a request came from: the operator's own proxies, and nobody else."""
+    """Return uvicorn's options for forwarded headers, which only the operator's own proxies may set."""
     return {"proxy_headers": bool(settings.proxies), "forwarded_allow_ips": list(settings.proxies)}
 
 
@@ -109,7 +109,7 @@ async def _serve(options: ServeOptions, home: Home, path: str, settings: Setting
 
 
 def _receptions(settings: Settings) -> tuple[Reception, Reception]:
-    """For what comes by TCP, and for the owner's socket: both make room by closing what comes by TCP."""
+    """Return the limits for TCP and for the owner's socket; both make room by closing idle TCP connections."""
     connections = Connections.limit(settings.connections, settings.proxies, raise_limit())
     patience = settings.connections.request_timeout.total_seconds()
     return Reception(connections, patience), Reception(connections, patience, is_counted=False)
@@ -128,7 +128,7 @@ async def _pilots(service: Service, reception: Reception) -> AsyncIterator[None]
 
 
 def add_person(options: ServeOptions, address: str, role: str) -> PersonView:
-    """Make someone known in a gateway's database, whether its service runs or not."""
+    """Add a person to a gateway's database, whether or not its service is running."""
     home = sublet_home()
     home.make()
     settings = load_settings(options, home)
@@ -138,7 +138,7 @@ def add_person(options: ServeOptions, address: str, role: str) -> PersonView:
 
 
 class _ForItsOwner:
-    """The application as the Unix socket serves it: whoever comes that way is the socket's owner."""
+    """The application on the Unix socket: everyone who connects there is the socket's owner."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -150,7 +150,7 @@ class _ForItsOwner:
 
 @contextlib.contextmanager
 def _alone(path: str) -> Iterator[None]:
-    """Hold the lock beside the socket: a second service there would take the first one's place."""
+    """Hold the lock beside the socket, so that no second service can replace the first."""
     with _lock_file(path) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -176,7 +176,7 @@ def _unix(path: str) -> Iterator[socket.socket]:
         raise NotHere(why=f"the path {path} is too long for a socket", advice=advice)
     with contextlib.suppress(FileNotFoundError):
         if stat.S_ISSOCK(os.stat(path).st_mode):
-            os.unlink(path)  # of a service that is gone: we hold its lock
+            os.unlink(path)  # left by a service that has ended: we hold its lock
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         before = os.umask(0o177)
         try:
@@ -196,7 +196,7 @@ def _url(host: str, port: int) -> str:
 
 
 def _owner() -> str:
-    """The user name of the uid that this process, and so the socket, has."""
+    """Return the user name of this process, and so of the socket's owner."""
     try:
         return pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:

@@ -1,4 +1,7 @@
-"""What signals do to a service: SIGTERM and SIGINT end it, SIGHUP has its settings and its log opened anew."""
+"""Signals of the service: SIGTERM and SIGINT end it; SIGHUP reloads its settings and reopens its log.
+
+A SIGHUP that is sent because the service's terminal was closed ends it too.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ log = structlog.get_logger()
 
 
 def load_settings(options: ServeOptions, home: Home) -> Settings:
-    """The settings, with what the command line says over them."""
+    """Load the settings, overridden by the command line's options."""
     only = {options.platform: {"kind": options.platform}} if options.platform else None
     return Settings.load(
         Path(home.root),
@@ -38,14 +41,14 @@ def load_settings(options: ServeOptions, home: Home) -> Settings:
 
 
 def log_file(settings: Settings, home: Home, personal: bool) -> LogFile | None:
-    """The file that the log is written to; None: standard error, which a service manager takes."""
+    """Return the log file, or None for standard error, which a service manager captures."""
     chosen = settings.logs.file or (Path(home.log) if personal else None)
     return LogFile(settings.home / chosen, settings.logs.largest, settings.logs.keep) if chosen else None
 
 
 @dataclass(frozen=True)
 class Reloader:
-    """Opens the log anew, and reads the settings again."""
+    """Reopens the log and reloads the settings."""
 
     hangup: Hangup
     options: ServeOptions
@@ -53,7 +56,7 @@ class Reloader:
     file: LogFile | None
 
     def reload(self, service: Service) -> None:
-        """Settings that are wrong change nothing, and the log says why."""
+        """Reopen the log and reload the settings; if the settings are invalid, keep the old ones and log why."""
         if self.file:
             try:
                 self.file.open()
@@ -69,7 +72,7 @@ class Reloader:
 
 
 def handle_signals(servers: Sequence[Server], service: Service, reloader: Reloader) -> None:
-    """Do so from now on."""
+    """Stop the servers at SIGTERM and SIGINT, and reload the settings at SIGHUP."""
     loop = asyncio.get_running_loop()
 
     def stop() -> None:

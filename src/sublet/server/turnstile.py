@@ -1,4 +1,4 @@
-"""Lets a few requests begin in each turn of the event loop, so that none waits for hundreds that came at once."""
+"""Middleware that starts a few requests in each turn of the event loop, so that a burst doesn't delay everything."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sublet.store.writer import Backlog
 
-A_TURN = 8  # requests that begin in one turn of the event loop; whatever has begun goes on beside them
-FEW = 16  # writes under way beside which more requests begin
-PAUSE = 0.002  # seconds until it is looked again whether there are more
-LONGEST = 0.1  # seconds that a turn waits for writes: those who only read are never kept out by them
-STUCK = 0.5  # seconds without a commit after which writes are not waited for, until there is one
-AT_ONCE = frozenset({"/health"})  # a monitor has to hear that the service is busy, not wait with everyone
+A_TURN = 8  # requests started in one turn of the event loop; requests in progress continue beside them
+FEW = 16  # pending writes up to which more requests are started
+PAUSE = 0.002  # seconds between checks of the number of pending writes
+LONGEST = 0.1  # seconds that a turn waits for writes, so that they never lock out requests that only read
+STUCK = 0.5  # seconds without a commit after which writes aren't waited for, until there is a commit
+AT_ONCE = frozenset({"/health"})  # a monitor must learn that the service is busy, not queue with everyone
 
 
 class Turnstile:
-    """An application whose requests begin in the order in which they came, a few at a time, and writes go before them.
+    """Middleware that starts requests in the order of arrival, a few at a time, and gives writes priority.
 
     The writer's thread needs Python's lock for each of its statements, and hardly gets it from an event loop that is
-    busy with requests: without this, accepting takes seconds while looking takes moments.
+    busy with requests. Without this class, accepting an offer takes seconds while reading takes milliseconds.
     """
 
     def __init__(self, app: ASGIApp, measure_backlog: Callable[[], Backlog] = lambda: Backlog(0, 0)) -> None:
-        """Let requests in to this one, while the writer has little to do."""
+        """Wrap this application; `measure_backlog` returns how much the writer has to do."""
         self.app = app
         self._measure_backlog = measure_backlog
         self._waiting: deque[asyncio.Future[None]] = deque()
-        self._begun = 0  # in this turn
-        self._since: float | None = None  # when this turn began to wait for writes
+        self._begun = 0  # requests started in this turn
+        self._since: float | None = None  # since when this turn has waited for writes
         self._progress = (0, 0.0)  # the writer's last turn that was seen, and when
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Wait for its turn, and pass it on."""
+        """Wait for the request's turn, then pass it on."""
         if scope["type"] == "http" and scope["path"] not in AT_ONCE:
             if self._begun >= A_TURN:
                 await self._wait()
@@ -54,19 +54,19 @@ class Turnstile:
         self._begun += 1
 
     def _turn(self) -> None:
-        """The next turn: those who have waited longest are first."""
+        """Start the next turn, with the requests that have waited longest."""
         if self._waiting and self._has_to_wait():
             asyncio.get_running_loop().call_later(PAUSE, self._turn)
             return
         self._begun, self._since = 0, None
         while self._waiting and self._begun < A_TURN:
             turn = self._waiting.popleft()
-            if not turn.done():  # else its client has gone
+            if not turn.done():  # otherwise its client has gone
                 self._begin()
                 turn.set_result(None)
 
     def _has_to_wait(self) -> bool:
-        """Whether the writer is to go first: not for long, and not again until it has made progress."""
+        """Whether the writer goes first: only for a short time, and not while it makes no progress."""
         works, turns = self._measure_backlog()
         now = asyncio.get_running_loop().time()
         if works <= FEW:

@@ -1,4 +1,4 @@
-"""Every answer says which version of Sublet gave it."""
+"""A response header with the version of Sublet."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ HEADER = (b"sublet-version", VERSION.encode())
 
 
 def add_version(_: Scope, head: Message) -> Message:
-    """The head of an answer, with the version that this process was started with."""
+    """Add the version that this process was started with to the head of a response."""
     return {**head, "headers": [*head.get("headers", ()), HEADER]}

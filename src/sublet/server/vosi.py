@@ -1,4 +1,4 @@
-"""What the service says of itself to IVOA's registries and clients; this needs no token."""
+"""VOSI: the service's self-description for IVOA registries and clients, which needs no token."""
 
 from __future__ import annotations
 
