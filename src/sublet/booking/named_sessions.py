@@ -1,4 +1,4 @@
-"""Finds the session that a person means by its id, the beginning of it, or the name that they gave it."""
+"""Finds the session that a person means, by its id, the beginning of it, or its name."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from sublet.kernel.short_ids import SHORTEST, pick_named, pick_one, require_leng
 from sublet.people.model.person import Person
 from sublet.store.tx import Tx
 
-GONE = frozenset({Phase.REJECTED, Phase.EXPIRED})  # offers that nobody took: they don't stand in the way of others
+GONE = frozenset({Phase.REJECTED, Phase.EXPIRED})  # offers that nobody accepted don't make a short id ambiguous
 
 
 def find_named(tx: Tx, name: str, person: Person) -> Session | None:
-    """By its whole id, else by the beginning of one of the person's own, else by the name that they gave it."""
+    """Find a session by its whole id, else by the beginning of one of the person's ids, else by its name."""
     if whole := tx.sessions.get(name):
         return whole
     if person.session:

@@ -1,4 +1,4 @@
-"""The offers that a person has and has not accepted: look at them, give them back."""
+"""A person's open offers: listing and rejecting them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sublet.store.tx import Tx
 
 @dataclass
 class Offers:
-    """Offers that are open."""
+    """Open offers."""
 
     store: Store
     now: Clock
@@ -27,7 +27,7 @@ class Offers:
     asking: Asking
 
     async def open_offers(self, person: Person) -> list[OfferSet]:
-        """A person's offer sets of which something can still be accepted, each with only that; the newest first."""
+        """Return a person's offer sets with open offers, newest first, each with only its open offers."""
         now = self.now()
 
         def work(tx: Tx) -> list[OfferSet]:
@@ -39,12 +39,12 @@ class Offers:
         return await self.store.read(work)
 
     async def reject_set(self, id: str, person: Person) -> int:
-        """Reject all open offers of a set, and say how many those were."""
-        await self.asking.offerset(id, person)  # it is there, and theirs
+        """Reject all open offers of a set, and return how many there were."""
+        await self.asking.offerset(id, person)  # raises if it isn't there, or isn't theirs
         return await self._reject(person, lambda tx: [id])
 
     async def reject_all(self, person: Person) -> int:
-        """Reject all of a person's open offers, and say how many those were."""
+        """Reject all of a person's open offers, and return how many there were."""
         return await self._reject(person, lambda tx: [hold.offerset for hold in tx.holds.of(person.name)])
 
     async def _reject(self, person: Person, choose: Callable[[Tx], Sequence[str]]) -> int:

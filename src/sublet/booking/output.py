@@ -1,4 +1,4 @@
-"""What a session printed, and the files that it left."""
+"""A session's output, and the files that it left."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sublet.kernel.errors import NotFound
 from sublet.kernel.log import log
 from sublet.kernel.streams import closing
 from sublet.people.model.person import Person
-from sublet.platforms.port import ResultFile as ResultFile  # also for those who show it
+from sublet.platforms.port import ResultFile as ResultFile  # re-exported
 from sublet.platforms.port import Results as Results
 
 Stream = Literal["stdout", "stderr"]
@@ -33,7 +33,7 @@ MOST_FOUND, MOST_SEARCHED = 100, 64 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Part of what was printed, where the next part begins, and whether there will be more."""
+    """Part of the output, where the next part begins, and whether there will be more."""
 
     data: bytes
     next: int
@@ -41,13 +41,13 @@ class Chunk:
 
     @property
     def start(self) -> int:
-        """Where it begins."""
+        """Return the offset at which the part begins."""
         return self.next - len(self.data)
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The lines of a log that contain some words, and from where to search on; None: all of it was searched."""
+    """The lines of a log that contain some words, and the offset to search on from; None if all of it was searched."""
 
     matches: Sequence[Match]
     next: int | None
@@ -55,7 +55,7 @@ class Found:
 
 @dataclass
 class SessionOutput:
-    """Logs by offset, results as files and as one archive."""
+    """Reads logs by offset, and results as files and as one archive."""
 
     platforms: KnownPlatforms
     signals: Signals
@@ -63,19 +63,19 @@ class SessionOutput:
     sessions: Sessions
 
     async def output(self, name: str, person: Person, stream: Stream, offset: int = 0, limit: int = PIECE) -> Chunk:
-        """What it printed from `offset` on; works while it runs and after."""
+        """Return a session's output from `offset` on, while it runs and after."""
         session = await self.contents.session_to_read(name, person, "output")
         return await self._chunk(session, stream, offset, min(limit, PIECE * 4))
 
     async def output_tail(self, name: str, person: Person, stream: Stream, limit: int = TAIL) -> Chunk:
-        """The last of what it printed, from the beginning of a line on."""
+        """Return the end of a session's output, from the beginning of a line on."""
         session = await self.contents.session_to_read(name, person, "output")
         size = await self._size(session, stream)
         chunk = await self._chunk(session, stream, max(0, size - limit), min(limit, PIECE * 4))
         return _whole_lines(chunk)
 
     async def output_before(self, name: str, person: Person, stream: Stream, end: int, limit: int = TAIL) -> Chunk:
-        """What it printed just before a byte, from the beginning of a line on."""
+        """Return the output just before an offset, from the beginning of a line on."""
         session = await self.contents.session_to_read(name, person, "output")
         start = max(0, end - min(limit, PIECE * 4))
         return _whole_lines(await self._chunk(session, stream, start, end - start)) if end else Chunk(b"", 0, False)
@@ -84,7 +84,7 @@ class SessionOutput:
         return await self.platforms.of(session).output_size(session.id, stream) if session.job else 0
 
     async def search_output(self, name: str, person: Person, stream: Stream, words: str, offset: int = 0) -> Found:
-        """The lines that contain these words, from a byte on: a hundred at most, out of 64 MiB at most."""
+        """Find the lines that contain these words, from an offset on: at most a hundred, in at most 64 MiB."""
         session = await self.contents.session_to_read(name, person, "output")
         search, read = LineSearch(words, MOST_FOUND, offset), offset
         while words and not search.is_full and read - offset < MOST_SEARCHED:
@@ -97,21 +97,21 @@ class SessionOutput:
         return Found(search.matches, search.at if words else None)
 
     async def whole_output(self, name: str, person: Person, stream: Stream) -> AsyncIterator[bytes]:
-        """All that it has printed by now, in pieces."""
+        """Yield all output so far, in pieces."""
         session, offset = await self.contents.session_to_read(name, person, "output"), 0
         while (chunk := await self._chunk(session, stream, offset, PIECE * 4)).data:
             yield chunk.data
             offset = chunk.next
 
     async def _chunk(self, session: Session, stream: Stream, offset: int, limit: int) -> Chunk:
-        over = session.phase in OVER  # looked at before reading: what is printed later is never missed
+        over = session.phase in OVER  # checked before reading, so that later output is never missed
         data = b""
         if session.job:
             data = await self.platforms.of(session).output(session.id, stream, offset, limit)
         return Chunk(data, offset + len(data), over and len(data) < limit)
 
     async def follow(self, name: str, person: Person, stream: Stream, offset: int = 0) -> AsyncIterator[bytes]:
-        """Everything it prints, until it is over."""
+        """Yield a session's output until the session is over."""
         id = (await self.contents.session_to_read(name, person, "output")).id
         while True:
             session = await self.sessions.get(id, person)
@@ -125,12 +125,12 @@ class SessionOutput:
                 await self.signals.wait(0.2)
 
     async def results(self, name: str, person: Person) -> Results:
-        """The files in its working directory, and its empty folders."""
+        """Return the files in a session's working directory, and its empty folders."""
         session = await self.contents.session_to_read(name, person, "results")
         return await self.platforms.of(session).results(session.id) if session.job else Results()
 
     async def result(self, name: str, person: Person, path: str) -> tuple[ResultFile, Reading]:
-        """One of those files, and how to read it from a byte on."""
+        """Return one file, and a function that reads it from an offset on."""
         session = await self.contents.session_to_read(name, person, "results")
         wanted = posixpath.normpath(path)
         for file in (await self.results(session.id, person)).files:
@@ -139,14 +139,14 @@ class SessionOutput:
         raise NotFound(f"The session left no file {path}.", hint="`sublet result SESSION` lists the files.")
 
     async def note_fetched(self, name: str, person: Person) -> None:
-        """Its files are home: they need not stay where it was a guest."""
+        """Note that the files were fetched; they are removed if the session was a guest on its system."""
         session = await self.contents.session_to_read(name, person, "results")
         if session.phase in OVER and session.job:
             await self.platforms.of(session).come_home(session.id)
             log.info("session.fetched", session=session.id, platform=session.offer.platform)
 
     async def archive(self, name: str, person: Person) -> AsyncIterator[bytes]:
-        """All the files and empty folders as one .tar.gz, made while it is sent."""
+        """Yield all files and empty folders as one .tar.gz, made while it is sent."""
         session = await self.contents.session_to_read(name, person, "results")
         left = await self.results(session.id, person)
         platform = self.platforms.of(session)
@@ -172,10 +172,10 @@ class SessionOutput:
 
 
 def _whole_lines(chunk: Chunk) -> Chunk:
-    """A part that begins in the middle of a log, without the line that began before it."""
+    """Drop the incomplete first line of a part that begins in the middle of a log."""
     if not chunk.start:
         return chunk
     cut = chunk.data.find(b"\n") + 1
-    if not cut or cut == len(chunk.data):  # one long line: at least no character is cut in two
+    if not cut or cut == len(chunk.data):  # one long line: at least don't cut a character in two
         cut = next((i for i, byte in enumerate(chunk.data[:4]) if byte & 0xC0 != 0x80), 0)
     return Chunk(chunk.data[cut:], chunk.next, chunk.ended)

@@ -1,4 +1,4 @@
-"""Letting a session stand still for a while, and go on."""
+"""Pausing and resuming a session."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from sublet.store.store import Store
 from sublet.store.tx import Tx
 
 PAUSABLE = (Phase.PREPARING, Phase.AVAILABLE, Phase.RUNNING)
-BY_DAEMONS = frozenset({"docker"})  # ways whose processes are not the job's own
+BY_DAEMONS = frozenset({"docker"})  # ways whose processes belong to a daemon, not to the job
 
 
 @dataclass
 class Pausing:
-    """Pause and resume, where the platform can."""
+    """Pauses and resumes sessions, where the platform can."""
 
     store: Store
     now: Clock
@@ -39,21 +39,21 @@ class Pausing:
     sessions: Sessions
 
     async def pause(self, name: str, person: Person) -> tuple[Session, str]:
-        """Let it stand still, and say how: held in its queue, or stopped where it runs. Its time limit runs on."""
+        """Pause a session, and say how: held in its queue, or stopped where it runs. Its time limit keeps running."""
         session = await self._pausable(name, person, "paused")
         how = await self.platforms.of(session).pause(session.job)
         changes = set_condition(describe_pause(how), session.marks | PAUSED)
         return await self._tell(session, person, changes, EventKind.PAUSED, how), how
 
     async def resume(self, name: str, person: Person) -> tuple[Session, str]:
-        """Let it go on, and say how."""
+        """Resume a session, and say how."""
         session = await self._pausable(name, person, "resumed")
         how = await self.platforms.of(session).resume(session.job)
         changes = set_condition("", session.marks - PAUSED)
         return await self._tell(session, person, changes, EventKind.RESUMED, how), how
 
     async def _pausable(self, name: str, person: Person, wanted: str) -> Session:
-        """The session, if its platform has it in hand."""
+        """Return the session, if its platform has its job; raise if it can't be paused or resumed."""
         session = await self.sessions.get_to_change(name, person)
         if session.phase not in PAUSABLE or not session.job or session.cancel_by:
             raise refuse_move(session.phase, wanted, session.id, is_being_cancelled=bool(session.cancel_by))
@@ -65,7 +65,7 @@ class Pausing:
     async def _tell(
         self, session: Session, person: Person, changes: dict[str, Any], event: EventKind, how: str
     ) -> Session:
-        """Record it; the loop looks again at once, and then says what the platform says."""
+        """Record the change; the loop looks at once, and then records what the platform reports."""
         now = self.now()
 
         def write(tx: Tx) -> Session | None:

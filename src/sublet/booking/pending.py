@@ -1,4 +1,4 @@
-"""Requests that are being answered, and which platforms each of them still waits for."""
+"""Requests that are being answered, and the platforms that each of them still waits for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class PendingRequest:
-    """One of them."""
+    """A request that is being answered."""
 
     person: str
     since: datetime
@@ -18,15 +18,15 @@ class PendingRequest:
 
 
 class Pending:
-    """All of them, in this process."""
+    """The requests that this process is answering."""
 
     def __init__(self) -> None:
-        """Nobody asks anything."""
+        """Start without requests."""
         self._requests: dict[int, PendingRequest] = {}
 
     @contextmanager
     def waiting_for(self, person: str, now: datetime) -> Iterator[set[str]]:
-        """While the block lasts someone waits for the platforms in this set."""
+        """Register a request while the block runs; the yielded set has the platforms that it waits for."""
         request = PendingRequest(person, now)
         self._requests[id(request)] = request
         try:
@@ -35,5 +35,5 @@ class Pending:
             del self._requests[id(request)]
 
     def of(self, person: str) -> Sequence[PendingRequest]:
-        """Those of one person, oldest first."""
+        """Return one person's requests, oldest first."""
         return [request for request in self._requests.values() if request.person == person]

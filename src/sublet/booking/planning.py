@@ -1,4 +1,4 @@
-"""What calendars have for an asker, beside what is held already or in place of the asker's own older offers."""
+"""Answers from calendars, beside what is already held or in place of the person's own older offers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class OfferPlan:
 def plan_answers(
     tx: Tx, looks: Mapping[str, Look], person: str, precedence: Precedence, request: Request, now: datetime
 ) -> Mapping[str, OfferPlan]:
-    """An answer for each platform; older offers give way only where no platform could start as soon beside them."""
+    """Return a plan for each platform; older offers give way only where no platform could start as soon beside them."""
     beside = {platform: look() for platform, look in looks.items()}
     plans = {platform: OfferPlan(answer) for platform, answer in beside.items()}
     if any(is_unbeatable(answer, request, now) for answer in beside.values()):
@@ -46,7 +46,7 @@ def plan_answers(
 
 
 def find_older(blame: Blame, precedence: Precedence) -> list[str]:
-    """The asker's offer sets that may give way, the newest first."""
+    """Return the person's offer sets that may give way, newest first."""
     return [
         hold.offerset
         for hold in blame.own
@@ -55,7 +55,7 @@ def find_older(blame: Blame, precedence: Precedence) -> list[str]:
 
 
 def _with_causes(plan: OfferPlan, blame: Blame, older: Sequence[str], look: Look) -> OfferPlan:
-    """The same; whose unaccepted offers keep it from starting earlier is among the reasons."""
+    """Add the unaccepted offers that prevent an earlier start to the reasons of a plan."""
     answer = plan.answer
     causes = blame.name(first_start(answer), lambda: first_start(look()), free=older)
     return replace(plan, answer=replace(answer, reasons=(*answer.reasons, *causes)))

@@ -1,4 +1,4 @@
-"""What booking asks of those above it, without knowing who answers: app.py passes them."""
+"""Ports: what booking needs of other parts; app.py passes the implementations."""
 
 from __future__ import annotations
 
@@ -26,38 +26,38 @@ from sublet.store.tx import Tx
 
 
 class Names(Protocol):
-    """Knows what people are called."""
+    """The source of people's names."""
 
     async def find_name(self, name: str) -> str:
-        """The name of whoever is called so."""
+        """Return the name of the person who has this name or address."""
         ...
 
     async def names_of(self, person: Person) -> Iterable[str]:
-        """All that rules know someone by."""
+        """Return all names by which rules know a person."""
         ...
 
 
 class GuestPlatforms(Protocol):
-    """Knows what is shared with guests of a personal service."""
+    """The source of what is shared with guests of a personal service."""
 
     async def list_shared_with(self, person: Person) -> set[str]:
-        """The platforms that are shared with a guest, now."""
+        """Return the platforms that are shared with a guest now."""
         ...
 
 
 class OfferLimits(Protocol):
-    """Knows how much someone may have."""
+    """The source of limits on what a person may have."""
 
     async def bounds(self, person: Person, platform: str, request: Request) -> Bounds | Reason:
-        """The most that an offer of a platform may have for this person; or why there can be none."""
+        """Return the most that an offer of a platform may have for this person, or why there can be none."""
         ...
 
 
 class Projects(Protocol):
-    """Knows the projects to which sessions can be charged, beside those that a cluster knows."""
+    """The source of projects to which sessions can be charged, besides those that a cluster knows."""
 
     async def list_projects(self) -> frozenset[str]:
-        """Their names."""
+        """Return the names of the projects."""
         ...
 
 
@@ -67,76 +67,76 @@ class OfferFilter(Protocol):
     def keep_affordable(
         self, tx: Tx, person: str, request: Request, platform: str, answer: Answer, now: datetime
     ) -> Answer:
-        """Of a platform's offers those that the asker can pay for; if there is none, why."""
+        """Keep the offers of a platform that the person can pay for; if there are none, say why."""
         ...
 
 
 class ClosedPlatforms(Protocol):
-    """Knows which platforms are closed to whom."""
+    """The source of which platforms are closed to a person."""
 
     async def find_closed(self, person: Person) -> Mapping[str, Decision]:
-        """The platforms that a person may not use, and why."""
+        """Return the platforms that a person may not use, and why."""
         ...
 
 
 class CurrentPeople(Protocol):
-    """Knows who is blocked, and who has which role at this moment."""
+    """The source of people's current roles."""
 
     async def as_now(self, person: Person) -> Person | None:
-        """Someone with the role that they have now; None: they are blocked."""
+        """Return a person with their current role, or None if they are blocked."""
         ...
 
 
 class PlatformSource(Protocol):
-    """Knows of platforms that come and go while the service runs."""
+    """A source of platforms that come and go while the service runs."""
 
     @property
     def noun(self) -> str:
-        """What its platforms are called: system, site, account or annex."""
+        """Return the noun for its platforms: system, site, account, annex or broker."""
         ...
 
     async def find(self, now: datetime) -> tuple[Mapping[str, Mapping[str, Any]], Mapping[str, str]] | None:
-        """The settings of each, and what is wrong with others; None if nothing has changed since the last look."""
+        """Return platforms' settings, and what is wrong with others; None if nothing changed since the last look."""
         ...
 
     def look_again(self, *, changed: bool = False) -> None:
-        """Look at once when asked next; `changed`: also if everything is as before."""
+        """Look again at the next call; with `changed`, report the platforms even if they are the same."""
         ...
 
     async def prepare(self, platform: Platform, home: Path, values: Mapping[str, Any]) -> None:
-        """Make one ready to be opened."""
+        """Prepare a platform before it is opened."""
         ...
 
 
 class AskPolicy(Protocol):
-    """Looks at each ask, before it is answered and afterwards."""
+    """Checks each request for offers before it is answered, and records it afterwards."""
 
     def limit_asking(self, person: Person) -> None:
-        """Refuse, with TooMany, what is asked too often."""
+        """Raise TooMany if a person asks too often."""
         ...
 
     def limit_holds(self, person: Person) -> int | None:
-        """For how many requests of theirs offers may be held at once; None: for any number."""
+        """Return for how many requests of a person offers may be held at once; None for any number."""
         ...
 
     async def note_answer(self, person: Person, asked: Asked, answer: OfferSet) -> None:
-        """Write down what has to be known of an answer."""
+        """Record what has to be known of an answer."""
         ...
 
 
 class Resolver(Protocol):
-    """Knows what a name in a request stands for."""
+    """Resolves a name in a request."""
 
     async def resolve(self, person: Person, request: Request) -> Request | Reason | None:
-        """A request that names something, pinned to exactly one version of it; None: it names nothing of that kind."""
+        """Return a request with what it names pinned to exactly one version; None if it names nothing of that kind."""
         ...
 
 
 class Bar(Protocol):
-    """Knows what may not run somewhere, whoever asks."""
+    """Knows what may not run on a platform, whoever asks."""
 
     def find_bar(self, platform: str, executable: Executable) -> Reason | None:
-        """Why this executable may not run on this platform; None if it may."""
+        """Return why this executable may not run on this platform, or None if it may."""
         ...
 
 
@@ -148,104 +148,104 @@ class Admission(Protocol):
         ...
 
     def admit_longer(self, tx: Tx, session: Session, offer: Offer, now: datetime) -> None:
-        """Let a session last as long as this offer says, or raise NotAllowed."""
+        """Let a session have the duration of this offer, or raise NotAllowed."""
         ...
 
     async def note_refusal(self, act: str, person: Person, error: SubletError, **about: str) -> None:
-        """Write down that something was refused."""
+        """Record that something was refused."""
         ...
 
 
 class AcceptReview(Protocol):
-    """Decides whether a session may be accepted or extended by asking somebody else, before any transaction."""
+    """Decides whether a session may be accepted or extended by asking an external service, before any transaction."""
 
     async def review(self, act: str, person: Person, session: Session, offer: Offer) -> None:
-        """Let someone accept or extend a session to what this offer says, or raise NotAllowed."""
+        """Let a person accept a session, or extend it to this offer, or raise NotAllowed."""
         ...
 
 
 class CodeGuard(Protocol):
-    """Knows whether the code of a session may be run."""
+    """Decides whether the code of a session may be run."""
 
     async def find_objection(self, session: Session, request: Request) -> str:
-        """Why the code of a session may not be started after all; empty if it may."""
+        """Return why the code of a session may not be started after all; empty if it may."""
         ...
 
     async def describe_code(self, session: Session) -> str:
-        """What there is to say of the code that a session runs; empty if nothing."""
+        """Return a remark on the code that a session runs; empty if there is none."""
         ...
 
 
 class Callbacks(Protocol):
-    """Knows where programs on a platform ask this service."""
+    """The source of the addresses under which programs on a platform call this service."""
 
     async def callback(self, platform: str) -> Callback:
-        """The addresses, and how the service is recognised; NotListening if nothing listens."""
+        """Return the addresses, and how the service is recognised; raise NotListening if nothing listens."""
         ...
 
 
 class CredentialSource(Protocol):
-    """Knows what opens the storage that people's data is in."""
+    """The source of people's credentials for storage."""
 
     async def open(self, person: str) -> Sequence[Credential]:
-        """A person's credentials, each for one place."""
+        """Return a person's credentials, each for one place."""
         ...
 
 
 class AssertionSource(Protocol):
-    """Signs for people of this service, so that others believe who they are."""
+    """Signs tokens for people of this service, so that other services know who they are."""
 
     @property
     def can_sign(self) -> bool:
-        """Whether there is anybody to sign for, and a name to sign by."""
+        """Whether this service can sign for people."""
         ...
 
     async def make(self, person: str, audience: str, errand: Errand) -> str:
-        """A token for one request to another service, on behalf of a person."""
+        """Make a token for one request to another service, on behalf of a person."""
         ...
 
 
 class PlaceSource(Protocol):
-    """Knows the directories of platforms that sessions share."""
+    """The source of places: directories of platforms that sessions share."""
 
     async def find_refusals(
         self, person: Person, platforms: Sequence[Platform], request: Request
     ) -> Mapping[str, Reason]:
-        """Of the platforms, those that can't show a request's places to this person, and why."""
+        """Return the platforms that can't provide a request's places to this person, and why."""
         ...
 
     async def bind(self, session: Session, platform: Platform, request: Request) -> tuple[BoundPlace, ...]:
-        """The places of a session where it is about to run; PlatformRefused if one can't be had."""
+        """Return a session's places on its platform; raise PlatformRefused if one can't be provided."""
         ...
 
 
 class TransferHistory(Protocol):
-    """Knows how long transfers of data took."""
+    """The record of how long transfers of data took."""
 
     async def list_recent(self) -> Sequence[Transfer]:
-        """Those that count, the newest first."""
+        """Return the transfers that count, newest first."""
         ...
 
     async def record(self, source: str, system: str, hop: Hop, bytes: int, seconds: float) -> None:
-        """Remember one that has ended."""
+        """Record a transfer that has ended."""
         ...
 
 
 class Adviser(Protocol):
-    """Knows what earlier runs say of a request."""
+    """Gives advice on a request, by earlier runs."""
 
     async def recall(self, person: Person, request: Request) -> RunHistory:
-        """The newest runs of what is asked for."""
+        """Return the newest runs of what is requested."""
         ...
 
     def advise(self, history: RunHistory, request: Request) -> Sequence[Reason]:
-        """Hints: what of it is more than such runs needed, and how much would do."""
+        """Return hints: what exceeds the needs of such runs, and how much would be enough."""
         ...
 
 
 class Caretaker(Protocol):
-    """Keeps something true that is not a session itself."""
+    """Looks after something other than sessions, in the loop."""
 
     async def look_after(self, now: datetime) -> None:
-        """Called in each turn of the loop."""
+        """Do what is due; called in each turn of the loop."""
         ...

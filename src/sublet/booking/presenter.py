@@ -1,4 +1,4 @@
-"""A session as someone sees it: with the addresses that they may connect to, and what hinders it at present."""
+"""A session as a person sees it: with the addresses that they may connect to, and what delays it at present."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from sublet.kernel.authority import Authority
 from sublet.kernel.settings import Settings
 from sublet.people.model.person import Person
 
-COMING = "uri:http"  # what it is going to serve exactly is known when it does
+COMING = "uri:http"  # what exactly it serves is known once it does
 AWAY = "is missing at the moment; it continues when the platform is back. `sublet platform list` lists the platforms"
 
 
 @dataclass
 class Presenter:
-    """Adds to a stored session what only this process knows."""
+    """Adds what only this process knows to a stored session."""
 
     settings: Settings
     authority: Authority
     platforms: KnownPlatforms
     loop: LoopState
     secrets: SessionSecrets
-    base_url: str = ""  # how the pages are reached, once TCP listens
+    base_url: str = ""  # the address of the pages, once TCP listens
 
     def page(self, path: str) -> str:
-        """The address of a page, as a link in a letter."""
+        """Return the address of a page, for a link in a mail."""
         return f"{(self.settings.url or self.base_url).rstrip('/')}/web/{path}"
 
     def with_connectors(self, session: Session, viewer: Person | None = None) -> Session:
-        """A session as its owner or another viewer sees it: with the ways in that they may use, and our own trouble."""
+        """Return a session as a viewer sees it: with connectors that they may use, and the service's own trouble."""
         if session.offer.interactive and not session.connectors and session.phase in NOT_YET:
             session = replace(session, connectors=(Connector(COMING, "PREPARING", "HTTP", f"/connect/{session.id}/"),))
         if viewer and not self.authority.can_read(session.person, viewer):
@@ -52,7 +52,7 @@ class Presenter:
         base = self.settings.sessions_url.replace("{session}", session.id) or self.base_url
         scheme = (base.partition(":")[0] or "http").upper()
         secret = f"?token={self.secrets.of(session.id)}"
-        open_or_coming = ("PREPARING", "AVAILABLE")  # before it is there, whoever comes is shown what it waits for
+        open_or_coming = ("PREPARING", "AVAILABLE")  # until it is ready, visitors are shown what it waits for
         connectors = tuple(
             replace(
                 connector,

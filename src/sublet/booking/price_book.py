@@ -1,4 +1,4 @@
-"""The prices of each platform and pledge, with the carbon intensity of the grid, which is looked up now and then."""
+"""The prices of each platform and pledge, with the carbon intensity of the grid, which is read now and then."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MOST = 1 << 20  # bytes of an answer
 
 @dataclass
 class PriceBook:
-    """What things cost here; settings that change, and an intensity that is read anew, count at once."""
+    """The current prices; changed settings, and a new carbon intensity, count at once."""
 
     settings: Settings
     intensity: Intensity | None = None
@@ -38,12 +38,12 @@ class PriceBook:
     _reading: asyncio.Task[None] | None = field(default=None, repr=False)
 
     def of(self, platform: str, pledge: Mapping[str, int] | None = None) -> Tariff:
-        """The prices of a platform, and of the pledges that are drawn on."""
+        """Return the prices of a platform, and of the pledges that are drawn on."""
         prices = self.settings.prices
         return Tariff(prices.at(platform, pledge), self.intensity if prices.carbon_intensity else None)
 
     def price_shared(self, answer: Answer, request: Request, platform: str) -> Answer:
-        """Offers of a queue that others share, with the price that the operator set for it, if there is one."""
+        """Price the offers of a shared queue, if the operator set prices for it; drop those that are too expensive."""
         if platform not in self.settings.prices.platforms:
             return answer
         tariff = self.of(platform)
@@ -51,19 +51,19 @@ class PriceBook:
         return drop_unaffordable(priced, request, platform)
 
     def keep_affordable(self, request: Request, tariff: Tariff, platform: str, now: datetime) -> Request:
-        """The request with only those times to start at which it can be paid for, where that depends on the hour."""
+        """Keep only the start times at which the request is affordable, where that depends on the hour."""
         if not (tariff.is_by_hour and request.costs):
             return request
         price = partial(tariff.bill, request.least, storage_of(request))
         return keep_affordable(request, price, platform, now, self.settings.horizon)
 
     def drop_dear(self, answer: Answer, request: Request, tariff: Tariff, platform: str) -> Answer:
-        """An answer without offers that cost too much at their hour."""
+        """Drop the offers that cost too much at their hour."""
         is_affected = tariff.is_by_hour and request.costs
         return drop_unaffordable(answer, request, platform) if is_affected else answer
 
     async def look_after(self, now: datetime) -> None:
-        """Read the carbon intensity anew when it is time, beside everything else."""
+        """Read the carbon intensity again when it is due, in the background."""
         source = self.settings.prices.carbon_intensity
         if source != self._source:
             self._source, self._due, self.intensity = source, None, None
@@ -73,7 +73,7 @@ class PriceBook:
             self._reading = asyncio.create_task(self.read(source), name="carbon intensity")
 
     async def read(self, source: str) -> None:
-        """Read it once; what goes wrong is in the log, and what was known stays."""
+        """Read the carbon intensity once; on failure, log that and keep the last value."""
         try:
             text = await (_fetch(source) if source.startswith(("http://", "https://")) else _read_file(source))
             self.intensity = read_intensity(text)

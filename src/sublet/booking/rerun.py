@@ -1,4 +1,4 @@
-"""The same once more: a session's request, with changes."""
+"""Asking again for what a session ran, with changes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sublet.people.model.person import Person
 
 @dataclass
 class Rerun:
-    """Ask again for what ran before."""
+    """Asks again for what ran before."""
 
     contents: Contents
     asking: Asking
@@ -35,7 +35,7 @@ class Rerun:
         precedence: Precedence = USUAL,
         key: str | None = None,
     ) -> tuple[OfferSet, tuple[str, ...]]:
-        """Offers for a session's request with changes put over it, and each change in words."""
+        """Return offers for a session's request with changes applied, and each change in words."""
         session = await self.contents.session_to_read(name, person, "request")
         old = await self.sessions.offerset_of(session)
         document = parse_document(old.document.encode(), old.content_type)

@@ -1,4 +1,4 @@
-"""Results after the end: until when they are kept, kept longer, and sent to their owner's own storage."""
+"""Results after a session's end: how long they are kept, and sending them to their owner's own storage."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from sublet.people.model.person import Person
 from sublet.platforms.port import ResultFile
 from sublet.store.store import Store
 
-EVERY = 0.5  # seconds between two words about how far a file is
+EVERY = 0.5  # seconds between two reports of progress
 
 
 @dataclass(frozen=True, slots=True)
 class SendProgress:
-    """How far sending is: what is being sent, in words, and how many bytes of it are there."""
+    """The progress of sending: what is being sent, in words, and how many bytes of it are done."""
 
     doing: str
     done: int
@@ -44,7 +44,7 @@ class SendProgress:
 
 @dataclass
 class ResultCare:
-    """Keep results longer, or send them somewhere."""
+    """Keeps results longer, and sends them to storage."""
 
     settings: Settings
     store: Store
@@ -56,7 +56,7 @@ class ResultCare:
     credentials: CredentialSource
 
     async def find_end(self, name: str, person: Person) -> datetime | None:
-        """When the files of a session that is over are removed; None: it isn't over, or they are gone."""
+        """Return when the files of an ended session are removed; None if it isn't over, or they are gone."""
         session = await self.contents.session_to_read(name, person, "results")
         return await self._find_end(session) if session.phase in OVER else None
 
@@ -64,7 +64,7 @@ class ResultCare:
         return await self.store.read(lambda tx: tx.sessions.find_due(session.id))
 
     async def keep(self, name: str, person: Person, length: timedelta) -> datetime:
-        """Keep the files of a session for so long from now on; when they are removed then."""
+        """Keep a session's files for this long from now on; return when they will be removed."""
         session = await self.contents.session_to_read(name, person, "results")
         longest = self.settings.longest_keep
         if not timedelta(0) < length <= longest:
@@ -79,9 +79,9 @@ class ResultCare:
         return until
 
     async def send(self, name: str, person: Person, results: SentResults) -> AsyncIterator[SentFile | SendProgress]:
-        """Send results to an address, with the person's own credentials; each as it is there.
+        """Send results to an address with the person's own credentials; yield progress, and each file once it is there.
 
-        What was sent before, and is there still, is not sent again.
+        Files that were sent before, and are still there, are not sent again.
         """
         session = await self.contents.session_to_read(name, person, "results")
         if session.person != person.name:
@@ -120,7 +120,7 @@ class ResultCare:
         await self.signals.announce()
 
     async def _choose(self, session: Session, results: SentResults) -> tuple[Movers, Pushes, bool]:
-        """Movers with the person's credentials, the one that sends there, and whether they are a guest, without any."""
+        """Return movers with the person's credentials, the one for this address, and whether the person is a guest."""
         guest = self.platforms.of(session).hosts(session.person)
         credentials = () if guest else await self.credentials.open(session.person)
         movers = self.movers.with_credentials(credentials)
@@ -138,7 +138,7 @@ class ResultCare:
 
 
 def tell_now_and_then(news: asyncio.Queue[SentFile | SendProgress | None], doing: str) -> Progress:
-    """Say how far it is, at most twice a second."""
+    """Return a callback that reports progress, at most twice a second."""
     last = -EVERY
 
     def tell(done: int, total: int | None) -> None:

@@ -1,4 +1,4 @@
-"""Results that are sent from a page: this goes on when nobody looks, and its state is told to whoever does."""
+"""Results that are sent from a page: sending continues in the background, and its state can be shown."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from sublet.kernel.streams import closing
 from sublet.movers.arrival import without_secrets
 from sublet.people.model.person import Person
 
-MOST_REMEMBERED = 200  # sessions whose last sending is told
+MOST_REMEMBERED = 200  # sessions whose last sending is remembered
 
 News = AsyncIterator[SentFile | SendProgress]
 
 
 @dataclass
 class ResultSending:
-    """One: what goes where, how far it is, or how it ended."""
+    """One sending: what goes where, how far it has come, or how it ended."""
 
     path: str
     to: str  # without secrets
     doing: str = ""  # what is being sent, in words
     done: int = 0  # bytes of that
     total: int | None = None
-    sent: int = 0  # files that are there now
+    sent: int = 0  # files that were sent
     were_there: int = 0  # files that had been sent before
-    road: str = ""  # who sent them, in words; empty: they went through the service
+    road: str = ""  # how they were sent, in words; empty: through the service
     error: SubletError | None = None
     is_stopped: bool = False
     is_over: bool = False
 
     def note(self, piece: SentFile | SendProgress) -> None:
-        """Something was told of it."""
+        """Take note of progress, or of a file that was sent."""
         if isinstance(piece, SendProgress):
             self.doing, self.done, self.total = piece.doing, piece.done, piece.total
             return
@@ -49,7 +49,7 @@ class ResultSending:
 
 @dataclass
 class ResultSendings:
-    """Start, tell and stop them; one at a time for each session."""
+    """Starts, shows and stops sendings, one at a time for each session."""
 
     results: ResultCare
 
@@ -57,7 +57,7 @@ class ResultSendings:
     _tasks: dict[str, asyncio.Task[None]] = field(default_factory=dict)
 
     async def start(self, session: str, person: Person, results: SentResults) -> None:
-        """Begin to send; what can't be sent at all is an error now."""
+        """Start to send; raise now if nothing can be sent at all."""
         if session in self._tasks:
             raise BadRequest(detail="its results are being sent.", hint="Wait for them, or stop that first.")
         if not results.to.strip():
@@ -94,17 +94,17 @@ class ResultSendings:
             sending.is_over = True
 
     def find(self, session: str) -> ResultSending | None:
-        """The last one of a session, as long as this service remembers it."""
+        """Return the last sending of a session, as long as this process remembers it."""
         return self._last.get(session)
 
     async def stop(self, session: str) -> None:
-        """End it; what is there stays, and is not sent again."""
+        """Stop a sending; files that arrived stay, and are not sent again."""
         if task := self._tasks.get(session):
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
 
     async def stop_all(self) -> None:
-        """The service ends."""
+        """Stop all sendings, because the service ends."""
         for session in list(self._tasks):
             await self.stop(session)

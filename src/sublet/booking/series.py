@@ -1,4 +1,4 @@
-"""Recurring bookings: asked for as a whole, taken by one accept, and changed one time at a time."""
+"""Recurring bookings: requested as a whole, accepted together, and changed one time at a time."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ from sublet.store.store import Store
 from sublet.store.tx import Tx
 
 HELD_TOGETHER = Precedence(keep_offers=True, firm=True)
-OWN_WORDS = ("start", "time")  # of the short form: a booking says these itself
+OWN_WORDS = ("start", "time")  # fields of the short form that a booking sets itself
 FITS = ("all", "some")
 NOT_BOOKED = "No platform here can keep that time free; a queue that others share only predicts its starts."
 
 
 @dataclass(frozen=True, slots=True)
 class SeriesAsk:
-    """What a booking is to be."""
+    """A request for a booking."""
 
     every: str
     request: Mapping[str, Any]  # in the short form
@@ -53,7 +53,7 @@ class SeriesAsk:
     without: tuple[date, ...] = ()
     seats: int = 1
     fit: str = "all"
-    group: str = ""  # whose members may take its seats, one each
+    group: str = ""  # the group whose members may take its seats, one each
 
 
 @dataclass
@@ -68,7 +68,7 @@ class RecurringBookings:
     sessions: Sessions
 
     async def propose(self, person: Person, ask: SeriesAsk) -> Series:
-        """Hold a seat for each time; SeriesHasNoRoom, with nothing held, if all have to fit and some don't."""
+        """Hold a seat for each time; raise SeriesHasNoRoom, with nothing held, if all have to fit and some don't."""
         now = self.now()
         _check_request(ask)
         limits = {"count": ask.count, "until": ask.until, "without": ask.without}
@@ -86,7 +86,7 @@ class RecurringBookings:
         return proposed
 
     async def accept(self, name: str, person: Person) -> Series:
-        """Take all that is held, in one write; accepting twice is once."""
+        """Accept everything that is held, in one write; accepting again changes nothing."""
         series = await self.get(name, person)
         if series.state is not SeriesState.OFFERED:
             return series
@@ -98,14 +98,14 @@ class RecurringBookings:
         return await self._take(person, replace(series, state=SeriesState.BOOKED, seats=taken), series)
 
     async def skip(self, name: str, person: Person, day: date) -> Series:
-        """Leave out what is booked on a day."""
+        """Cancel the sessions that are booked on a day."""
         series = await self.get(name, person)
         chosen = _require_on(series, day)
         await self.sessions.cancel_all([seat.offer for seat in chosen], person, f"left out of {series.name}")
         return await self._change(series.id, lambda fresh: _mark(fresh, chosen, SeatState.SKIPPED))
 
     async def move(self, name: str, person: Person, day: date, to: str) -> Series:
-        """Have what is booked on a day at another time; if that has no room, everything stays as it is."""
+        """Move the sessions of a day to another time; if that has no room, nothing changes."""
         series = await self.get(name, person)
         chosen = _require_on(series, day)
         window = parse_start(to, self.now())
@@ -126,7 +126,7 @@ class RecurringBookings:
         return changed
 
     async def cancel(self, name: str, person: Person) -> Series:
-        """Give back all that is still to come."""
+        """Give back everything that is still to come."""
         series = await self.get(name, person)
         if series.state is SeriesState.OFFERED:
             coming = [seat for seat in series.seats if seat.state is SeatState.OFFERED]
@@ -141,7 +141,7 @@ class RecurringBookings:
         return await self._change(series.id, note)
 
     async def get(self, name: str, person: Person) -> Series:
-        """A person's own, by its id or the beginning of it."""
+        """Return one of a person's bookings, by its id or the beginning of it."""
         matches = await self.store.read(lambda tx: tx.series.find(name, person.name))
         if len(matches) > 1:
             raise IdTooShort(noun="booking", name=name, least=SHORTEST)
@@ -150,7 +150,7 @@ class RecurringBookings:
         return matches[0]
 
     async def list_own(self, person: Person) -> Sequence[Series]:
-        """A person's own, the newest first."""
+        """List a person's bookings, newest first."""
         return await self.store.read(lambda tx: tx.series.list(person.name))
 
     async def _hold(
@@ -163,9 +163,9 @@ class RecurringBookings:
         *,
         group: str = "",
     ) -> tuple[list[BookedSeat], list[datetime]]:
-        """A held offer for each seat at each time, or why there is none; nothing stays held if asking fails.
+        """Hold an offer for each seat at each time, or note why there is none; if asking fails, nothing stays held.
 
-        Seats that others may take are this service's own: at another broker they would stay the organiser's.
+        Seats for a group must be in this service's own calendars: at another broker they would stay the organiser's.
         """
         held: list[BookedSeat] = []
         expires: list[datetime] = [self.now() + self.settings.hold]
@@ -191,7 +191,7 @@ class RecurringBookings:
     async def _take(
         self, person: Person, changed: Series, before: Series, seats: Sequence[BookedSeat] | None = None
     ) -> Series:
-        """Accept these seats and record it, in one write, unless someone changed the booking meanwhile."""
+        """Accept these seats and record that, in one write, unless someone changed the booking meanwhile."""
         ids = [seat.offer for seat in (changed.booked if seats is None else seats)]
 
         def record(tx: Tx, session: Session) -> Session:
@@ -206,12 +206,12 @@ class RecurringBookings:
     async def _give_back(self, person: Person, seats: Sequence[BookedSeat]) -> None:
         for seat in seats:
             if seat.state is SeatState.OFFERED:
-                with suppress(NotFound):  # it has expired, and is forgotten
+                with suppress(NotFound):  # it has expired, and was removed
                     session = await self.sessions.get(seat.offer, person)
                     await self.offers.reject_set(session.offerset, person)
 
     async def _change(self, id: str, change: Callable[[Series], Series]) -> Series:
-        """Change it as it is now: seats may have been taken meanwhile."""
+        """Change the booking as it is now, since seats may have been taken meanwhile."""
 
         def work(tx: Tx) -> Series:
             fresh = tx.series.get(id)

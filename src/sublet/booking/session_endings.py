@@ -1,4 +1,4 @@
-"""How an offer is declined and a session is cancelled, inside a transaction of whoever does it."""
+"""Declining offers and cancelling sessions, inside the caller's transaction."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sublet.store.tx import Tx
 
 @dataclass
 class SessionEndings:
-    """For all who end sessions: their owners, operators, drains, reviewers, and leases that are over."""
+    """Ends sessions for their owners, operators, drains, reviewers, and leases that are over."""
 
     now: Clock
     signals: Signals
@@ -74,7 +74,7 @@ class SessionEndings:
 
 
 def write_down(tx: Tx, now: datetime, person: Person, act: str, session: Session, reason: str = "") -> None:
-    """Record in the audit log what someone did with another's session."""
+    """Record in the audit log what someone did with another person's session."""
     if person.name != session.person:
         detail = {"person": session.person, **({"reason": reason} if reason else {})}
         tx.audit.add(AuditEntry(now, person.name, f"session.{act}", "session", session.id, detail))
@@ -85,14 +85,14 @@ def _by(person: Person, reason: str) -> str:
 
 
 def require_moved(session: Session | None, id: str) -> Session:
-    """The session that a change gave; its phase was looked at in the same transaction."""
-    if session is None:  # its phase was looked at in this same transaction
+    """Return the session that a change gave, or raise NotFound."""
+    if session is None:  # can't happen: its phase was checked in this transaction
         raise NotFound(noun="session", name=id)
     return session
 
 
 def require_session(tx: Tx, id: str) -> Session:
-    """The session of this id, or NotFound."""
+    """Return the session of this id, or raise NotFound."""
     session = tx.sessions.get(id)
     if session is None:
         raise NotFound(noun="session", name=id)

@@ -1,4 +1,4 @@
-"""What whoever has an interactive session open must know: what it waits for, when it ends, and where to extend it."""
+"""Notices for visitors of an interactive session: what it waits for, when it ends, and where to extend it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sublet.store.store import Store
 
 @dataclass(frozen=True)
 class SessionNotice:
-    """What is so of a session, for someone who is at its door or behind it."""
+    """The state of a session, for its visitors."""
 
     name: str
     phase: Phase
@@ -26,20 +26,20 @@ class SessionNotice:
 
     @property
     def is_coming(self) -> bool:
-        """Whether it is going to be there by itself."""
+        """Whether the session will be ready by itself."""
         return self.phase in NOT_YET
 
 
 @dataclass
 class SessionNotices:
-    """Describes sessions to those who have shown their secrets."""
+    """Describes sessions to visitors who have shown the session's secret."""
 
     store: Store
     presenter: Presenter
     explanations: Explain
 
     async def describe(self, id: str) -> SessionNotice | None:
-        """What is so of a session now; None if there is no such session."""
+        """Return the present notice of a session; None if there is no such session."""
         known = await self.store.read(lambda tx: tx.sessions.get(id))
         if known is None:
             return None

@@ -1,4 +1,4 @@
-"""Results of one session as data of another: `session:NAME/PATH`. Who asks waits for that session, which is theirs."""
+"""Results of one session as data of another: `session:NAME/PATH`. It waits for that session, of the same person."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ from sublet.store.store import Store
 
 SCHEME = "session"
 EXAMPLE = "session:3f2a91c0/out/"
-SPEED = 100_000_000  # bytes a second, for a guess
-MOMENT = 2.0  # seconds that an asker waits for a size
+SPEED = 100_000_000  # bytes per second, for an estimate
+MOMENT = 2.0  # seconds to wait for a size while someone asks for offers
 ALL = "*"
 
 
 def split_source(location: str) -> tuple[str, str]:
-    """The session that an address names, and the path of its results; empty if it is of another kind."""
+    """Return the session that an address names and the path of its results; empty for an address of another kind."""
     scheme, _, rest = location.partition(":")
     name, _, path = rest.partition("/") if scheme == SCHEME else ("", "", "")
     return name, path
 
 
 def name_sources(request: Request) -> Request:
-    """The request, which waits for the sessions whose results it needs."""
+    """Return the request so that it waits for the sessions whose results it needs."""
     names = [name for data in request.data if (name := split_source(data.location)[0])]
     return replace(request, after=tuple(dict.fromkeys((*request.after, *names)))) if names else request
 
 
 def pin_sources(request: Request, ids: Mapping[str, str]) -> Request:
-    """The request, with the whole ids of the sessions whose results it needs."""
+    """Return the request with the whole ids of the sessions whose results it needs."""
     return replace(request, data=tuple(_pin(data, ids) for data in request.data))
 
 
@@ -54,7 +54,7 @@ def _pin(data: Data, ids: Mapping[str, str]) -> Data:
 
 @dataclass
 class SessionResultsMover:
-    """Brings results from where they are, as a mover does; that they are the asker's own was seen when they asked."""
+    """The mover of sessions' results; that they are the person's own was checked when they asked."""
 
     store: Store
     platforms: KnownPlatforms
@@ -63,14 +63,14 @@ class SessionResultsMover:
     kinds: Sequence[str] = (SIMPLE,)
 
     def check(self, data: Data) -> Sequence[Reason]:
-        """What is wrong with its address or checksum."""
+        """Return what is wrong with the address or checksum."""
         reasons = check_checksum(data)
         if not split_source(data.location)[0]:
             reasons.append(refuse(data, "It names no session.", nearest=EXAMPLE))
         return reasons
 
     async def measure(self, data: Data) -> int | None:
-        """The size of what is there already."""
+        """Return the size of the results that are there already, or None."""
         with suppress(SubletError, TimeoutError):
             async with asyncio.timeout(MOMENT):
                 _, files, _ = await self._find(data)
@@ -78,11 +78,11 @@ class SessionResultsMover:
         return None
 
     def estimate(self, data: Data) -> timedelta:
-        """How long it is going to take."""
+        """Estimate how long the transfer takes."""
         return guess(data, SPEED)
 
     async def bring(self, data: Data, target: Path, progress: Progress) -> None:
-        """Read them where they are; what an earlier try has brought isn't brought again."""
+        """Copy the results from where they are; files that an earlier try has copied are not copied again."""
         try:
             platform, files, folders = await self._find(data)
             for folder in folders:
@@ -98,7 +98,7 @@ class SessionResultsMover:
             raise missing(data, error.message) from error
 
     async def find_left(self, data: Data) -> LeftFiles:
-        """Where they are: a session on the same system needs nothing that passes through here."""
+        """Return where the results are, so that a session on the same system needs no transfer through the service."""
         try:
             platform, files, folders = await self._find(data)
         except (NotFound, PlatformRefused) as error:
@@ -109,7 +109,7 @@ class SessionResultsMover:
         return LeftFiles(platform.name, id, pairs, sum(file.size for file, _ in files), is_folder)
 
     async def _find(self, data: Data) -> tuple[Platform, list[tuple[ResultFile, str]], list[str]]:
-        """Where they are, each file with its path below the directory of the data, and the paths of empty folders."""
+        """Return the platform, each file with its path below the data's directory, and the paths of empty folders."""
         id, path = split_source(data.location)
         session = await self.store.read(lambda tx: tx.sessions.get(id))
         if session is None:
@@ -140,7 +140,7 @@ class SessionResultsMover:
 
 
 def _place_folder(data: Data, chosen: SentResults, folder: str) -> str:
-    """Where an empty folder goes, if it is one of these: `.` is the directory of the data itself."""
+    """Return where an empty folder goes: `.` is the data's own directory; empty if it isn't one of these."""
     if folder == chosen.path.strip("/"):
         return "."
     place = chosen.place(folder)

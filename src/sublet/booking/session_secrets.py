@@ -1,4 +1,4 @@
-"""Each session's own secret, made from the key of this home."""
+"""Each session's own secret, derived from the key of this home."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class SessionSecrets:
     home: Path
 
     def of(self, session: str) -> str:
-        """The secret of a session, or of whatever else has this name."""
+        """Return the secret of a session, or of anything else with this name."""
         return hmac.new(self.key(), session.encode(), hashlib.sha256).hexdigest()[:40]
 
     def key(self) -> bytes:
-        """The key of this home; made when it is first needed."""
+        """Return the key of this home, which is made when it is first needed."""
         return read_or_make_key(self.home / "key")

@@ -1,4 +1,4 @@
-"""What a person can do with a session: look, accept, reject, cancel, extend, delete."""
+"""What a person can do with a session: show, list, accept, reject, cancel, extend and delete it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from sublet.booking.presenter import Presenter
 from sublet.booking.price_book import PriceBook
 from sublet.booking.session_endings import SessionEndings, require_moved, require_session, write_down
 from sublet.booking.signals import Signals
-from sublet.booking.store.sessions import Page as Page  # also for those who show it
+from sublet.booking.store.sessions import Page as Page  # re-exported
 from sublet.booking.takeable import refuse_untakeable
 from sublet.kernel import metrics
 from sublet.kernel.authority import Authority
@@ -60,20 +60,20 @@ EVERYONE = frozenset({"*", "everyone"})  # in place of a person's name
 OWN_SESSIONS = "Leave out `person` (--everyone, --person) to list your own."
 UNBOOKED = "only time that is booked can be extended"
 LONGEST_REASON = 500
-SHORT_PAGE = 50  # of one person's sessions, which are found by their index: read at once
+SHORT_PAGE = 50  # an unfiltered page of one person's sessions, read at once by their index
 MOST_AT_ONCE = 1000  # sessions that one call cancels
-PATIENCE = timedelta(seconds=20)  # how long `cancel` waits for the work to have stopped
-HANDING_ON = timedelta(seconds=5)  # how long `accept` waits for another broker to have it
-Also = Callable[[Tx, Session], Session]  # what is done with a session in the write that accepts it
+PATIENCE = timedelta(seconds=20)  # how long `cancel` waits for the session to stop
+HANDING_ON = timedelta(seconds=5)  # how long `accept` waits for another broker to accept it
+Also = Callable[[Tx, Session], Session]  # called with a session in the write that accepts it
 
 
 class Filters(TypedDict, total=False):
-    """Which sessions are looked for."""
+    """The filters of a list of sessions."""
 
     phases: Sequence[Phase] | None
     kind: str | None
     platform: str | None
-    name: str | None  # a part of it
+    name: str | None  # the whole name, or a pattern with `*`
     active: bool | None
     app: str | None  # NAME, or NAME@NUMBER
     annex: str | None
@@ -83,20 +83,20 @@ class Filters(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """What was done of a wish to cancel several sessions."""
+    """The outcome of cancelling several sessions."""
 
     cancelled: tuple[Session, ...]
     over: tuple[Session, ...]  # these had ended, or were being cancelled already
 
 
 def only(_: Tx, session: Session) -> Session:
-    """Nothing else."""
+    """Return the session as it is: nothing else is done."""
     return session
 
 
 @dataclass
 class Sessions:
-    """Sessions, as their owners see and change them."""
+    """Sessions, as people see and change them."""
 
     settings: Settings
     store: Store
@@ -116,7 +116,7 @@ class Sessions:
     reviews: Sequence[AcceptReview] = ()
 
     async def get(self, name: str, person: Person) -> Session:
-        """The session of this id, or of an id that begins so."""
+        """Return a session by its id, the beginning of it, or its name."""
         stored = await self.store.glance(lambda tx: find_named(tx, name, person))
         session = self.presenter.with_connectors(self.authority.authorize(stored, person, name), person)
         if session.app and session.phase in ACTIVE and not session.condition:
@@ -124,14 +124,14 @@ class Sessions:
         return session
 
     async def get_to_change(self, name: str, person: Person) -> Session:
-        """The same, to do something with it; another's session takes an operator whose token is for managing."""
+        """Return a session in order to change it; for another's, an operator needs a token with the scope to manage."""
         session = await self.get(name, person)
         if session.person != person.name and not allows(person.scope, Scope.MANAGE):
             raise OutOfScope(scope=" ".join(person.scope), needed=Scope.MANAGE)
         return session
 
     async def offerset_of(self, session: Session) -> OfferSet:
-        """The offer set that a session came from, with the request behind it."""
+        """Return the offer set that a session came from, with its request."""
         offerset = await self.store.read(lambda tx: tx.offersets.get(session.offerset))
         if offerset is None:
             raise NotFound(noun="offer set", name=session.offerset)
@@ -146,7 +146,7 @@ class Sessions:
         after: str | None = None,
         **filters: Unpack[Filters],
     ) -> Page:
-        """Sessions, newest first, a page at a time: a person's own, or for operators another's or everyone's."""
+        """Return a page of sessions, newest first: a person's own, or for operators another's or everyone's."""
         owner = await self._owner(person, of)
         is_short = limit <= SHORT_PAGE and owner and all(value is None for value in filters.values())
         look = self.store.glance if is_short else self.store.read
@@ -156,7 +156,7 @@ class Sessions:
         return replace(page, items=tuple(self.presenter.with_connectors(session, person) for session in page.items))
 
     async def _owner(self, person: Person, of: str) -> str | None:
-        """Whose sessions are meant; None: everyone's."""
+        """Return whose sessions are meant, or None for everyone's; raise OperatorsOnly if they are other people's."""
         if not of or of == person.name:
             return person.name
         name = None if of in EVERYONE else await self.names.find_name(of)
@@ -165,17 +165,17 @@ class Sessions:
         return name
 
     async def _check_known(self, owner: str | None, of: str) -> None:
-        """Tell someone without sessions from a name that was mistyped."""
+        """Raise NotFound if a person without sessions isn't known, and the name may be mistyped."""
         if owner is not None and not await self.store.read(lambda tx: _is_known(tx, owner)):
             raise NotFound(noun="person", name=of, hint="`sublet ps --everyone` lists the sessions of all people.")
 
     async def accept(
         self, name: str, person: Person, *, key: str | None = None, also: Also = only, others: Sequence[str] = ()
     ) -> Session:
-        """Take an offer: its siblings are rejected, and exactly what it needs is booked. Accepting twice is once.
+        """Accept an offer: its siblings are rejected, and exactly what it needs is booked.
 
-        What was accepted before, and is over, is the session as it ended. A key stays with its offer; `others` are
-        accepted in the same write, or none of them.
+        Accepting again changes nothing, and returns the session, even if it is over. A key stays with its offer;
+        `others` are accepted in the same write, or none of them.
         """
         offered = await self._find_offer(name, person)
         if person.guest and offered.offer.platform not in await self.guests.list_shared_with(person):
@@ -200,11 +200,11 @@ class Sessions:
         return self.presenter.with_connectors(accepted, person)
 
     async def _settle(self, id: str, patience: timedelta) -> Session:
-        """Wait a little until another broker has it, or has refused it, so that the answer is true there too."""
+        """Wait a little until another broker has accepted or refused the session, so that the answer is final."""
         return await self._wait_for(id, patience, lambda session: bool(session.job) or session.phase in OVER)
 
     async def _find_offer(self, name: str, person: Person) -> Session:
-        """One to accept or to decline: what is not there is no offer, whatever else it might be."""
+        """Return an offer to accept or decline; if there is none, the error speaks of offers."""
         try:
             return await self.get_to_change(name, person)
         except IdTooShort:
@@ -255,7 +255,7 @@ class Sessions:
         return rejected
 
     async def cancel(self, name: str, person: Person, reason: str = "") -> Session:
-        """Stop a session, whatever it is doing, and wait a little until it has stopped; its owner learns the reason."""
+        """Cancel a session and wait a little until it has stopped; its owner learns the reason."""
         session = await self.get_to_change(name, person)
         words = check_reason(reason)
         asked = await self.store.write(lambda tx: self.endings.cancel(tx, session.id, person, words))
@@ -267,7 +267,7 @@ class Sessions:
     async def cancel_all(
         self, names: Sequence[str], person: Person, reason: str = "", *, dry_run: bool = False
     ) -> Cancelled:
-        """Stop several sessions in one write, and don't wait; those that have ended meanwhile are told apart."""
+        """Cancel several sessions in one write, without waiting; those that had ended already are listed apart."""
         if len(names) > MOST_AT_ONCE:
             raise BadRequest(detail=f"{MOST_AT_ONCE} sessions can be cancelled at once", hint="Send them in parts.")
         words = check_reason(reason)
@@ -284,7 +284,7 @@ class Sessions:
         return Cancelled(tuple(session for session in chosen if session.id in ids), over)
 
     async def _tell_owners(self, sessions: Sequence[Session], person: Person, reason: str) -> None:
-        """Write to those whose sessions an operator cancelled, one letter each."""
+        """Mail the people whose sessions an operator cancelled, one mail each."""
         theirs = [session for session in sessions if session.person != person.name]
         for owner in dict.fromkeys(one.person for one in theirs):
             names = [f"{one.id[:8]} ({one.name}) on {one.offer.platform}" for one in theirs if one.person == owner]
@@ -297,7 +297,7 @@ class Sessions:
         return await self._wait_for(id, PATIENCE, lambda session: session.phase in OVER)
 
     async def _wait_for(self, id: str, patience: timedelta, is_so: Callable[[Session], bool]) -> Session:
-        """The session as soon as it is so, or as it is after a while."""
+        """Return the session once a condition holds, or as it is after a while."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + patience.total_seconds()
         while True:
@@ -337,7 +337,7 @@ class Sessions:
         return self.presenter.with_connectors(changed, person)
 
     async def _review(self, act: str, person: Person, session: Session, offer: Offer) -> None:
-        """Ask whoever decides beside the admissions here; no transaction waits for that."""
+        """Ask the external reviewers; no transaction is open meanwhile."""
         for each in self.reviews:
             await each.review(act, person, session, offer)
 
@@ -360,7 +360,7 @@ class Sessions:
         return require_moved(tx.sessions.change(id, now=now, until=until, offer=offer, due=now, **changes), id)
 
     async def delete(self, name: str, person: Person) -> None:
-        """Forget a session that is over, with its files."""
+        """Delete a session that is over, with its files."""
         session = await self.get_to_change(name, person)
         if session.phase not in OVER:
             raise refuse_move(session.phase, "deleted", session.id)
@@ -375,13 +375,13 @@ class Sessions:
 
 
 def start_of(offer: Offer, now: datetime) -> datetime:
-    """When an offer that is accepted now will start: as offered, or as soon after as it can still be prepared."""
+    """Return when an offer that is accepted now will start: as offered, or as soon after as it can be prepared."""
     soonest = now.replace(microsecond=0) + timedelta(seconds=1 if now.microsecond else 0) + offer.prepare
     return min(max(offer.start, soonest), max(offer.latest_start, offer.start))
 
 
 def check_reason(text: str) -> str:
-    """A reason on one line; BadRequest if it is too long to be read in a list."""
+    """Return a reason on one line; raise BadRequest if it is too long."""
     words = " ".join(text.split())
     if len(words) > LONGEST_REASON:
         raise BadRequest(detail=f"a reason has {LONGEST_REASON} characters at most", hint="Say it in fewer words.")
@@ -389,7 +389,7 @@ def check_reason(text: str) -> str:
 
 
 def _active(tx: Tx, ids: Sequence[str]) -> list[str]:
-    """Those that have not ended meanwhile."""
+    """Return the ids of sessions that have not ended meanwhile."""
     sessions = (tx.sessions.get(id) for id in ids)
     return [session.id for session in sessions if session and session.phase not in OVER]
 

@@ -1,4 +1,4 @@
-"""What platforms answer whose calendar others keep, as their record makes it likely and at their price."""
+"""Answers of platforms whose calendars aren't kept here, corrected by their start records and priced."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from sublet.booking.platforms.start_history import correct_starts, is_queued, re
 from sublet.booking.price_book import PriceBook
 from sublet.store.store import Store
 
-StartRecords = Mapping[str, Sequence[Sample]]  # of each platform whose starts are predicted
+StartRecords = Mapping[str, Sequence[Sample]]  # by platform whose starts are predicted
 
 
 async def recall_starts(
     store: Store, platforms: KnownPlatforms, candidates: Sequence[Candidate], now: datetime
 ) -> StartRecords:
-    """The record of each platform whose starts are predicted."""
+    """Return the start record of each platform whose starts are predicted."""
     queued = [each.platform for each in candidates if each.answer and is_queued(each.answer)]
     known = [platform for name in queued if (platform := platforms.by_name.get(name))]
     return await store.read(lambda tx: {each.name: recall(tx, each, now) for each in known}) if known else {}
@@ -31,7 +31,7 @@ async def recall_starts(
 def read_shared(
     request: Request, candidates: Sequence[Candidate], starts: StartRecords, prices: PriceBook, now: datetime
 ) -> dict[str, Answer]:
-    """What each of them answered."""
+    """Return the corrected and priced answer of each platform that gave one."""
     answers: dict[str, Answer] = {}
     for candidate in candidates:
         if candidate.answer is not None:

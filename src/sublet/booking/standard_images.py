@@ -1,4 +1,4 @@
-"""Which image a name of the settings stands for, and which recipes the operator has beside our own."""
+"""Resolves the names of images in the settings, and adds the operator's own recipes."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from sublet.people.model.person import Person
 
 NOTEBOOK, INTERACTIVE = "jupyter-notebook", "interactive"
 IN_CONTAINERS = ("docker-container", "steps")  # kinds that run in any image
-SET_HERE = (STANDARD, RECIPE)  # fields that the service sets, and no document
-PLAIN = re.compile(r"[a-z][a-z0-9-]*")  # what may be a name of the settings; a registry's has more
+SET_HERE = (STANDARD, RECIPE)  # fields that only the service sets
+PLAIN = re.compile(r"[a-z][a-z0-9-]*")  # may be a name in the settings; a registry's name has more
 
 
 @dataclass
 class StandardImages:
-    """Knows the operator's images and recipes."""
+    """The operator's images and recipes."""
 
     settings: Settings
-    needs_named: bool = False  # interactive sessions run in the operator's images alone
+    needs_named: bool = False  # whether interactive sessions only run in the operator's images
 
     async def resolve(self, person: Person, request: Request) -> Request | Reason | None:
-        """The request with the recipe and the image that its names stand for, and with the usual one if it has none."""
+        """Return the request with the recipe and image that its names stand for, or with the standard image."""
         executable = request.executable
         if executable is not None and executable.kind in IN_CONTAINERS:
             return self._resolve_container(request, executable)
@@ -56,7 +56,7 @@ class StandardImages:
         return replace(request, executable=replace(executable, fields=fields))
 
     def _resolve_container(self, request: Request, executable: Executable) -> Request | Reason | None:
-        """A container's image by its name; a plain word that is none of the settings' is one of the usual registry."""
+        """Resolve a container's image by its name in the settings; any other plain name is of the usual registry."""
         named = executable.fields.get(IMAGE)
         image = self.settings.images.get(find_name(named))
         if image is None:
@@ -83,19 +83,19 @@ class StandardImages:
 
 
 def find_name(image: Any) -> str:
-    """The plain name by which an image is meant; empty: it says where it is."""
+    """Return the plain name of an image; empty if it is an address."""
     locations = image.get("locations") if isinstance(image, Mapping) else [image]
     only = locations[0] if isinstance(locations, list) and len(locations) == 1 else None
     return only if isinstance(only, str) and PLAIN.fullmatch(only) else ""
 
 
 def describe(image: AppImage) -> Mapping[str, Any]:
-    """An image of the settings, as executables name theirs."""
+    """Return an image of the settings in the form that executables use."""
     return {"locations": [image.location], **({"digest": image.digest} if image.digest else {})}
 
 
 def list_interfaces(settings: Settings, chosen: str, *, in_images: bool) -> dict[str, str]:
-    """What can be opened, and how each is called; where all runs in images, what there is an image for."""
+    """Return the interfaces that can be opened, with their titles; with `in_images`, only those that have an image."""
     own = {"lab": "JupyterLab", "shell": "A shell"} | {name: recipe.title for name, recipe in RECIPES.items()}
     own |= {name: recipe.title or name for name, recipe in settings.recipes.items()}
     kept = {"lab", chosen, *settings.standard_images}  # a hub may have JupyterLab in images of its own

@@ -1,4 +1,4 @@
-"""Files on a system that one has signed in to: `ssh://SYSTEM/PATH`, over the login that is open."""
+"""Files on a system that a person has signed in to: `ssh://SYSTEM/PATH`, over the open login."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ from sublet.reach.pouring import pour
 
 SCHEME = "ssh"
 EXAMPLE = "ssh://SYSTEM/home/marie/survey/"
-HOME = "/~/"  # a path that begins with this is below the home directory there
-SPEED = 20_000_000  # bytes a second, for a guess
+HOME = "/~/"  # a path with this prefix is below the home directory there
+SPEED = 20_000_000  # bytes per second, for an estimate
 PIECE = 1 << 22  # bytes that are read at a time
-MOMENT = 3.0  # seconds that an asker waits for a size
+MOMENT = 3.0  # seconds to wait for a size while someone asks for offers
 _FACTS = """if [ -d "$1" ]; then echo folder; elif [ -f "$1" ]; then wc -c <"$1"; else ls -d -- "$1"; exit 1; fi"""
 
 _FILE = """find -L "$1" -printf '%s %T@ %m'"""
@@ -72,21 +72,21 @@ _TOGETHER = """exec tar -c -f - -h --hard-dereference --format=pax -C "$1" --nul
 
 @dataclass
 class SystemFilesMover:
-    """Brings and sends files over a person's own login to a system; nobody is asked again while it is open."""
+    """The mover of files over a person's own login to a system; while that is open, nobody has to sign in again."""
 
     platforms: KnownPlatforms
-    is_allowed: bool  # whether the logins here are the asker's own
+    is_allowed: bool  # whether the logins here are the person's own
     name: str = "system"
     schemes: Sequence[str] = (SCHEME,)
     kinds: Sequence[str] = (SIMPLE,)
-    policy: Policy = UNLIMITED  # it is the asker's own login, to the asker's own systems
+    policy: Policy = UNLIMITED  # it is the person's own login, to the person's own systems
 
     def check(self, data: Data) -> Sequence[Reason]:
-        """What is wrong with its address or checksum."""
+        """Return what is wrong with the address or checksum."""
         return check_place(data, self.check_push(data.location), EXAMPLE)
 
     def check_push(self, location: str) -> str:
-        """Whether it names a system that one signs in to, and a path."""
+        """Return why an address can't be used; empty if it names a system that one signs in to, and a path."""
         if not self.is_allowed:
             return "files of a system are brought by its user's own service alone; write sftp://"
         parts = urlsplit(location)
@@ -101,7 +101,7 @@ class SystemFilesMover:
         return ""
 
     def _find(self, location: str) -> tuple[Reach, str]:
-        """The login to a system, and the path there."""
+        """Return the login to a system, and the path there."""
         parts = urlsplit(location)
         login = self.platforms.get(parts.netloc).login
         if login is None:
@@ -110,7 +110,7 @@ class SystemFilesMover:
         return login.reach, path.removeprefix(HOME) if path.startswith(HOME) else path
 
     async def measure(self, data: Data) -> int | None:
-        """The size of a file; a folder would take too long to add up."""
+        """Return the size of a file; None for a folder, which would take too long to add up."""
         with suppress(SubletError, TimeoutError):
             async with asyncio.timeout(MOMENT):
                 facts = await self._look(*self._find(data.location))
@@ -118,11 +118,11 @@ class SystemFilesMover:
         return None
 
     def estimate(self, data: Data) -> timedelta:
-        """How long it is going to take."""
+        """Estimate how long the transfer takes."""
         return guess(data, SPEED)
 
     async def bring(self, data: Data, target: Path, progress: Progress) -> None:
-        """Bring a file under its own name, or all that is in a folder; goes on where an earlier try stopped."""
+        """Copy a file under its own name, or everything in a folder; resumes where an earlier try stopped."""
         require_sound(data, self.check(data))
         try:
             reach, path = self._find(data.location)
@@ -137,17 +137,17 @@ class SystemFilesMover:
             await asyncio.to_thread(_check, data, place)
 
     async def links(self, data: Data) -> LinkedFiles:
-        """All files there; links are what they lead to."""
+        """List all files there; links are followed."""
         require_sound(data, self.check(data))
         return (await self._list(data))[1]
 
     async def find_on(self, data: Data, platform: str) -> tuple[str, LinkedFiles] | None:
-        """All files there, if it is this system; links are what they lead to."""
+        """Return the path and all files if the data is on this platform, else None; links are followed."""
         require_sound(data, self.check(data))
         return await self._list(data) if urlsplit(data.location).netloc == platform else None
 
     async def _list(self, data: Data) -> tuple[str, LinkedFiles]:
-        """The path, and all files."""
+        """Return the path, and all files there."""
         try:
             reach, path = self._find(data.location)
             is_folder = await self._look(reach, path) == "folder"
@@ -166,15 +166,15 @@ class SystemFilesMover:
         return path.rstrip("/") or "/", LinkedFiles(links, is_folder)
 
     async def _describe(self, reach: Reach, path: str) -> tuple[int, str, str]:
-        """The size of a file, when it was changed, and its mode."""
+        """Return the size of a file, its time of change and its mode."""
         answer = await reach.run(Command(("sh", "-c", _FILE, "sh", path), read_printed))
         size, version, mode = answer.split()
         return int(size), version, mode
 
     async def read(self, data: Data, link: FileLink, offset: int) -> AsyncIterator[bytes]:
-        """It, from a byte on, over the login that is open; its next piece is read while one is used."""
+        """Yield a file from an offset on, over the open login; the next piece is read ahead."""
         reach, path = self._find(data.location)
-        if link.url != data.location:  # it is in the folder that the data is
+        if link.url != data.location:  # it is in a folder of data
             path = join(path, link.path)
         size, at = link.size or 0, offset
         try:
@@ -199,7 +199,7 @@ class SystemFilesMover:
             raise Interrupted(f"{at} of {size} bytes came")
 
     async def read_together(self, data: Data, links: Sequence[FileLink]) -> Sequence[bytes]:
-        """By tar, in one exec."""
+        """Read several files at once, as one tar archive."""
         reach, path = self._find(data.location)
         names = "".join(f"./{link.path}\0" for link in links).encode("utf-8", "surrogateescape")
         try:
@@ -237,12 +237,12 @@ def _check(data: Data, file: Path) -> None:
     try:
         check_arrived(data, file)
     except Exception:
-        file.unlink()  # going on with it could never make it right
+        file.unlink()  # resuming could never make it right
         raise
 
 
 def read_archive(archive: bytes, links: Sequence[FileLink]) -> list[bytes]:
-    """The files of a tar archive, in its order; SourceChanged if they are others than these, or not as they were."""
+    """Return the files of a tar archive in order; raise SourceChanged if they are not these, or have changed."""
     contents = []
     try:
         with tarfile.open(fileobj=io.BytesIO(archive), mode="r:") as tar:

@@ -13,7 +13,7 @@ from sublet.store.tx import Tx
 
 
 def refuse_untakeable(tx: Tx, session: Session, now: datetime) -> None:
-    """Raise why an offer can't be accepted any more, or not now; nothing if it can."""
+    """Raise the reason why an offer can't be accepted any more, or not now; return if it can."""
     if session.phase is Phase.EXPIRED or (session.phase is Phase.OFFERED and session.expires <= now):
         raise OfferExpired(expires=instant(session.expires))
     if session.end and session.end.kind is EndKind.GAVE_WAY:

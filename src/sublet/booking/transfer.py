@@ -1,4 +1,4 @@
-"""A session becomes someone else's, in one transaction: checked for them, counted for them, and written down."""
+"""Makes a session someone else's in one transaction: checked and counted for the new owner, and recorded."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UNBEGUN = frozenset({Phase.ACCEPTED, Phase.WAITING})
 
 
 def transfer(tx: Tx, id: str, taker: str, admissions: Sequence[Admission], now: datetime) -> Session:
-    """Make a session, and its seat of a booking, the taker's, if rules, quotas and budgets let them have it."""
+    """Make a session, and its seat of a booking, the taker's, if rules, quotas and budgets allow it."""
     session = require_session(tx, id)
     offerset = tx.offersets.get(session.offerset)
     if offerset is None:
@@ -42,7 +42,7 @@ def transfer(tx: Tx, id: str, taker: str, admissions: Sequence[Admission], now: 
 
 
 def check_transferable(session: Session, offerset: OfferSet) -> None:
-    """Refuse what has begun, and what needs something that is its owner's alone."""
+    """Refuse a session that has begun, or that needs something of its owner's alone."""
     if session.phase not in UNBEGUN or session.cancel_by:
         raise refuse_move(session.phase, "handed over", session.id)
     own = list_own_needs(offerset.request)
@@ -54,6 +54,6 @@ def check_transferable(session: Session, offerset: OfferSet) -> None:
 
 
 def list_own_needs(request: Request) -> list[str]:
-    """What of a request is its asker's alone."""
+    """Return the parts of a request that only its owner may use."""
     needs = {"data": request.data, "outputs": request.outputs, "places": request.places}
     return [name for name, needed in needs.items() if needed]

@@ -1,4 +1,4 @@
-"""Who has interactive sessions open: noted while they do, so that a session that nobody has open can be ended."""
+"""Visits to interactive sessions, recorded so that a session that nobody has open can be ended."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from sublet.kernel.settings import Settings
 from sublet.store.store import Store
 from sublet.store.tx import Tx
 
-NOTES = 4  # in the time for which nobody may have it open; more would be writing without need
+NOTES = 4  # records in the time after which an unvisited session ends; more would be needless writes
 MOST_KNOWN = 10_000
 
 
 @dataclass
 class Visits:
-    """Notes visits to sessions, and says when one ends for lack of them."""
+    """Records visits to sessions, and says when a session ends for lack of them."""
 
     settings: Settings
     store: Store
     now: Clock
-    _noted: dict[str, tuple[datetime, timedelta | None]] = field(default_factory=dict)  # when, and the session's limit
-    _began: datetime | None = None  # before that, nobody could come: this process was not there
+    _noted: dict[str, tuple[datetime, timedelta | None]] = field(default_factory=dict)  # when, and its idle limit
+    _began: datetime | None = None  # nobody could visit before: this process was not there
 
     async def note(self, id: str) -> None:
-        """Someone has this session open now."""
+        """Record that someone has this session open now."""
         now = self.now()
         before, idle = self._noted.get(id, (None, None))
         if before is None:
@@ -42,7 +42,7 @@ class Visits:
             await self.store.write(lambda tx: _note(tx, id, now))
 
     async def find_idle_end(self, session: Session) -> IdleEnd | None:
-        """When it ends unless someone opens it; None: it does not end for that."""
+        """Return when a session ends unless someone opens it; None if it doesn't end for that."""
         now = self.now()
         self._began = self._began or now
         idle = await self._find_idle(session.id) if session.offer.interactive else None
@@ -53,7 +53,7 @@ class Visits:
         return IdleEnd(idle, max(moments), self.settings.warn)
 
     async def forget(self, id: str) -> None:
-        """A session is over."""
+        """Forget the visits of a session that is over."""
         self._noted.pop(id, None)
         if await self.store.read(lambda tx: tx.visits.get(id)):
             await self.store.write(lambda tx: tx.visits.forget(id))
@@ -65,7 +65,7 @@ class Visits:
 
 
 def _note(tx: Tx, id: str, now: datetime) -> None:
-    """Someone has it open; a session that was about to end for lack of that is looked at anew."""
+    """Record a visit; a session that was about to end for lack of visits is checked again."""
     tx.visits.note(id, now)
     session = tx.sessions.get(id)
     if session and Mark.UNUSED in session.marks:

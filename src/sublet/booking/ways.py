@@ -1,4 +1,4 @@
-"""All ways to run something, on all platforms: which are possible, and why the others are not."""
+"""All ways to run a request, on all platforms: which are possible, and why the others are not."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class WayFinding:
     platform: str
     way: str
     is_possible: bool
-    why: str = ""  # why not; of what is passed on, who decides
+    why: str = ""  # why not; for another broker, who decides
 
 
 @dataclass
 class Ways:
-    """Explain in which ways a request can be run; nothing is held for it."""
+    """Explains in which ways a request can be run; nothing is held for it."""
 
     kinds: ExecutableKinds
     platforms: KnownPlatforms
@@ -43,7 +43,7 @@ class Ways:
     candidates: Candidates
 
     async def explain(self, person: Person, asked: Asked) -> list[WayFinding]:
-        """Every way that the kind knows, on every platform that this person may use; NoOffers, if it can't be read."""
+        """List the kind's ways on every platform that this person may use; raise NoOffers if the request is wrong."""
         request = await self.asking.resolve(person, asked.request)
         if asked.reasons or isinstance(request, Reason):
             raise NoOffers.because((*asked.reasons, *((request,) if isinstance(request, Reason) else ())))
@@ -69,7 +69,7 @@ class Ways:
         return findings
 
     async def _describe_passing(self, broker: str, asked: Asked, person: Person) -> WayFinding:
-        """Another broker has ways of its own, which it says when it is asked; what it can't be sent is known here."""
+        """Say whether a request can be sent to another broker, which chooses the way itself."""
         carried = await self.candidates.carry(asked, person)
         if isinstance(carried, Reason):
             return WayFinding(broker, WAY, False, carried.message)

@@ -25,25 +25,25 @@ log = structlog.get_logger()
 
 @dataclass
 class KnownPlatforms:
-    """Platforms by name, with the last survey of each; those of annexes, accounts and systems come and go."""
+    """The known platforms by name, with the last survey of each; those of annexes, accounts and systems come and go."""
 
     store: Store
     now: Callable[[], datetime]
-    answer_within: timedelta  # how long a platform has for an answer while someone waits for it
+    answer_within: timedelta  # how long a platform may take to answer while someone waits for it
     by_name: dict[str, Platform]
     broken: dict[str, str] = field(default_factory=dict)  # plug-ins that could not be loaded → why
-    names_all: bool = True  # whether an error may name platforms; a gateway tells nobody of others'
-    accounts: set[str] = field(default_factory=set)  # those that are reached through a community account
+    names_all: bool = True  # whether an error may name other platforms; on a gateway it may not
+    accounts: set[str] = field(default_factory=set)  # platforms that are reached through a community account
     surveys: dict[str, Survey] = field(default_factory=dict)
     survey_tasks: SurveyTasks = field(default_factory=SurveyTasks)
     pledges: KnownPledges = field(init=False)
 
     def __post_init__(self) -> None:
-        """Pledges are those of the same platforms."""
+        """Create the pledges of these platforms."""
         self.pledges = KnownPledges(self.by_name)
 
     def get(self, name: str) -> Platform:
-        """A platform that is here now; NotFound if there is none of this name."""
+        """Return a platform by its name; raise NotFound if there is none now."""
         platform = self.by_name.get(name)
         if platform is None:
             named = f"There are: {', '.join(self.by_name)}."
@@ -52,36 +52,36 @@ class KnownPlatforms:
         return platform
 
     def of(self, session: Session) -> Platform:
-        """The platform that a session is on; whoever looks at a session is not told the names of others."""
+        """Return the platform of a session; if it is missing, the error doesn't name other platforms."""
         platform = self.by_name.get(session.offer.platform)
         if platform is None:
             raise NotFound(noun="platform", name=session.offer.platform)
         return platform
 
     def noun_of(self, name: str) -> str:
-        """What a platform is to the access rules: a `system`, or an `account`."""
+        """Return what a platform is to the access rules: a `system`, or an `account`."""
         return "account" if name in self.accounts else "system"
 
     def pledges_of(self, name: str) -> dict[str, Pledged]:
-        """The pledges of a platform, and what is pledged under each."""
+        """Return the pledges of a platform, by name."""
         return self.pledges.of(name)
 
     async def survey(self, name: str) -> Survey:
-        """What a platform has, while its last survey is good; a change of its nodes reaches its calendar."""
+        """Return the last survey of a platform while it is good, else a new one; changed nodes reach its calendar."""
         if fresh := self.find_fresh(name):
             return fresh
         platform = self.get(name)
         return await self.survey_tasks.join(platform, partial(self._survey_anew, platform))
 
     def find_fresh(self, name: str) -> Survey | None:
-        """The last survey of a platform, while it is good."""
+        """Return the last survey of a platform while it is good, else None."""
         old = self.surveys.get(name)
         if old is None or name in self.pledges.unrecorded:
             return None
         return old if abs(self.now() - old.as_of) < old.good_for else None
 
     async def survey_soon(self, name: str) -> Survey:
-        """The same within `answer_within`, else PlatformTimedOut; the survey itself goes on."""
+        """Return a platform's survey within `answer_within`, or raise PlatformTimedOut; the survey itself continues."""
         try:
             async with asyncio.timeout(self.answer_within.total_seconds()):
                 return await self.survey(name)
@@ -89,13 +89,13 @@ class KnownPlatforms:
             raise PlatformTimedOut(platform=name, limit=describe_duration(self.answer_within)) from error
 
     def refresh_survey(self, name: str) -> None:
-        """Survey a platform again in the background: what is known of it may have changed."""
+        """Survey a platform again in the background, because what is known of it may have changed."""
         if platform := self.by_name.get(name):
             platform.expire_survey()
             self.survey_again(name)
 
     def survey_again(self, name: str) -> None:
-        """The same where only what is pledged of it has changed."""
+        """Survey a platform again in the background, because its pledges have changed."""
         if platform := self.by_name.get(name):
             self.survey_tasks.start(platform, partial(self._survey_anew, platform))
 
@@ -114,18 +114,18 @@ class KnownPlatforms:
             except BaseException:
                 self.pledges.unrecorded.add(name)
                 raise
-        if self.by_name.get(name) is platform:  # else its settings have changed while it was asked
+        if self.by_name.get(name) is platform:  # else its settings have changed meanwhile
             self.surveys[name] = new
         return new
 
 
 async def needs_login(platform: Platform) -> bool:
-    """Whether a person must sign in to it before anything can start there."""
+    """Whether a person must sign in to the platform before anything can start there."""
     return platform.login is not None and not await platform.login.check()
 
 
 async def _survey_within(platform: Platform, seconds: float) -> Survey:
-    """What a platform has; whatever goes wrong in a plug-in is an error of this platform alone."""
+    """Survey a platform within a time limit; any failure of a plug-in becomes an error of this platform alone."""
     try:
         async with asyncio.timeout(seconds):
             survey = await platform.survey()
@@ -142,13 +142,13 @@ async def _survey_within(platform: Platform, seconds: float) -> Survey:
 
 
 def _sum_up(survey: Survey) -> dict[str, int]:
-    """All that it has of each amount that can be pledged."""
+    """Return the platform's total of each amount that can be pledged."""
     amounts = {name: sum(getattr(node, name) for node in survey.nodes) for name in AMOUNTS}
     return amounts | {STORAGE: sum(survey.pools.values())}
 
 
 def _note_shortage(survey: Survey, pledges: Mapping[str, Pledged]) -> Survey:
-    """The same, with a note of each amount of which it has less than is pledged."""
+    """Add a note to the survey for each amount of which more is pledged than there is."""
     texts: list[str] = []
     for name, there in _sum_up(survey).items():
         wanted = sum(pledge.amount(name) or 0 for pledge in pledges.values())
@@ -162,12 +162,12 @@ def _note_shortage(survey: Survey, pledges: Mapping[str, Pledged]) -> Survey:
 
 
 def _with_metrics(survey: Survey, platform: Platform) -> Survey:
-    """The same; what a platform's settings state counts more than what it says of itself."""
+    """Add the metrics in a platform's settings to the survey; they override what the platform reports."""
     stated = platform.stated_metrics
     known = {quote.type for quote in stated}
     return replace(survey, metrics=(*stated, *(quote for quote in survey.metrics if quote.type not in known)))
 
 
 def _bookable(survey: Survey) -> tuple[object, ...]:
-    """What of a survey its calendar knows."""
+    """Return the parts of a survey that the platform's calendar knows."""
     return survey.nodes, survey.pools, survey.taken

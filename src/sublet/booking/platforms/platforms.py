@@ -1,4 +1,4 @@
-"""The platforms: what they have, how busy they are, whether they keep their promises."""
+"""Platforms: what they have, how busy they are, conformance checks and sweeps."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ UNOPENED = "You may not use it."
 
 @dataclass(frozen=True, slots=True)
 class PlatformState:
-    """A platform and its last survey; or what is wrong with it."""
+    """A platform and its last survey, or what is wrong with it."""
 
     name: str
     kind: str
@@ -33,13 +33,13 @@ class PlatformState:
     survey: Survey | None
     trouble: str = ""
     needs_login: bool = False  # a person must sign in before anything can be started there
-    ask: str = ""  # how to be let in: who may not use it sees its name alone
-    drain: Drain | None = None  # nothing new begins there
+    ask: str = ""  # how to get access, if the person only sees its name
+    drain: Drain | None = None  # while it is set, nothing new starts there
 
 
 @dataclass(frozen=True, slots=True)
 class Busy:
-    """What is taken of a platform over a time."""
+    """What is taken of a platform during a time."""
 
     platform: str
     start: datetime
@@ -51,7 +51,7 @@ class Busy:
 
 @dataclass
 class Platforms:
-    """Look at the platforms."""
+    """The platforms, as people see and check them."""
 
     store: Store
     now: Clock
@@ -60,9 +60,9 @@ class Platforms:
     closing: ClosedPlatforms
 
     async def states(self, person: Person, *, anew: bool = False) -> list[PlatformState]:
-        """Those that a person may use, the broken ones too; of those that they can ask for, the name.
+        """Return the platforms that a person may use, including broken ones; of those that they can ask for, the name.
 
-        `anew`: an operator wants to know how they are now.
+        With `anew`, an operator gets them as they are now.
         """
         if anew and person.operator:
             for name in self.platforms.by_name:
@@ -82,13 +82,13 @@ class Platforms:
         return states + [PlatformState(name, "broken", "", None, self.platforms.broken[name]) for name in broken]
 
     async def usable(self, person: Person) -> list[str]:
-        """The names of those that a person may use."""
+        """Return the names of the platforms that a person may use."""
         closed = await self.closing.find_closed(person)
         invited = await self.guests.list_shared_with(person) if person.guest else None
         return [name for name in self.platforms.by_name if name not in closed and (invited is None or name in invited)]
 
     async def open_for(self, name: str, person: Person) -> Platform:
-        """One that a person may use, and so look at; NotInvited or NotAllowed if they may not."""
+        """Return a platform that a person may use; raise NotInvited or NotAllowed if they may not."""
         platform = self.platforms.get(name)
         if person.guest and name not in await self.guests.list_shared_with(person):
             raise NotInvited(platform=name)
@@ -97,7 +97,7 @@ class Platforms:
         return platform
 
     async def platform(self, name: str, person: Person) -> PlatformState:
-        """One of them."""
+        """Return the state of one platform."""
         return await self._state(await self.open_for(name, person))
 
     async def _state(self, platform: Platform) -> PlatformState:
@@ -107,22 +107,22 @@ class Platforms:
         state = PlatformState(name, platform.kind, platform.terms, None, needs_login=login, drain=drain)
         try:
             survey = await self.platforms.survey_soon(name)
-            self.platforms.get(name)  # it may have gone meanwhile
+            self.platforms.get(name)  # it may have been removed meanwhile
         except SubletError as error:
             return replace(state, trouble=error.sentences)
         return replace(state, survey=survey)
 
     async def check(self, name: str) -> Sequence[RuleFinding]:
-        """Run the contract suite on the live platform."""
+        """Run the conformance suite on the live platform."""
         return await check_platform(self.platforms.get(name))
 
     async def sweep(self, name: str, idle: timedelta | None = None) -> Swept:
-        """Remove what is left there and no session needs; shared files that nobody needed for so long, too."""
+        """Remove what no session needs from a platform; with `idle`, also shared files that were unused for so long."""
         self.platforms.get(name)
         return await sweep(self.platforms, self.store, name, timedelta(0), idle)
 
     async def busy(self, name: str, person: Person, start: datetime, end: datetime) -> Busy:
-        """What is booked and held there, node by node; nothing says by whom."""
+        """Return what is booked and held on a platform, node by node, without saying by whom."""
         await self.open_for(name, person)
         survey = await self.platforms.survey_soon(name)
         takes = await self.store.write(lambda tx: tx.books.calendar(name).busy(start, end))

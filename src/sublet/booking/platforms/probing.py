@@ -1,4 +1,4 @@
-"""The systems behind platforms: what they say of themselves, and how their plans came true."""
+"""The systems behind platforms: probing them, and how their predicted starts came true."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from sublet.people.model.person import Person
 from sublet.store.store import Store
 from sublet.systems.model.probe import Probe, compare_probe
 
-WANTED = ("apptainer", "singularity")  # what containers run with; a system's own facts may add to these
+WANTED = ("apptainer", "singularity")  # tools that run containers; a system's own facts may add to these
 
 
 @dataclass
 class Probing:
-    """Ask systems, and remember them."""
+    """Probes systems, and reports their start records."""
 
     settings: Settings
     store: Store
@@ -33,7 +33,7 @@ class Probing:
     changes: PlatformChanges
 
     async def probe(self, name: str) -> Probe:
-        """Ask the live system, and compare it with what was known; LoginNeeded if nobody is signed in."""
+        """Probe the live system and compare it with what was known; raise LoginNeeded if nobody is signed in."""
         await self.changes.refresh()
         platform = self.platforms.get(name)
         known = await asyncio.to_thread(find_system, self.settings, name)
@@ -44,12 +44,12 @@ class Probing:
         return compare_probe(known, live)
 
     def notes(self, name: str) -> Sequence[str]:
-        """What the last survey of a platform noted; nobody is asked anew."""
+        """Return the notes of a platform's last survey, without a new one."""
         survey = self.platforms.surveys.get(name)
         return survey.notes if survey else ()
 
     async def record(self, name: str, person: Person) -> Sequence[Track]:
-        """How the predicted starts of a platform came true, by queue and size."""
+        """Return how the predicted starts of a platform came true, by queue and size."""
         await self.usable_platforms.open_for(name, person)
         platform, now = self.platforms.get(name), self.now()
         return tracks(await self.store.read(lambda tx: recall(tx, platform, now)), now)

@@ -1,4 +1,4 @@
-"""A shared queue's track record: its plans are corrected by how they came true before."""
+"""A shared queue's track record, by which its predicted starts are corrected."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sublet.store.tx import Tx
 
 
 def correct_starts(answer: Answer, samples: Sequence[Sample], now: datetime) -> Answer:
-    """The answer with each predicted start as likely as its record makes it; a window that this misses is a NO."""
+    """Return the answer with predicted starts corrected by the record; one that misses its window becomes a reason."""
     offers: list[Offer] = []
     reasons = [*answer.reasons]
     for offer in answer.offers:
@@ -42,12 +42,12 @@ def _likely(offer: Offer, samples: Sequence[Sample], now: datetime) -> Offer:
 
 
 def is_queued(answer: Answer) -> bool:
-    """Whether any of it waits in a queue, so that its start is predicted."""
+    """Whether any offer waits in a queue, so that its start is predicted."""
     return any(offer.terms.kind == "predicted" and offer.queue for offer in answer.offers)
 
 
 def search_by_record(best: Offer, samples: Sequence[Sample], now: datetime) -> SearchStart:
-    """When changed requests would likely start in the queue of the best offer, as jobs sent at that hour did."""
+    """Return a function that predicts when a changed request would start in the queue of the best offer."""
 
     def search(changed: Request) -> datetime | None:
         terms = best.terms
@@ -64,15 +64,15 @@ def search_by_record(best: Offer, samples: Sequence[Sample], now: datetime) -> S
 
 
 def recall(tx: Tx, platform: Platform, now: datetime) -> list[Sample]:
-    """What counts of a platform's record: what was where it is now."""
+    """Return the recent samples of a platform, at its present site."""
     return tx.starts.since(platform.name, now - RECENT, platform.site)
 
 
 def record(tx: Tx, session: Session, site: str) -> None:
-    """Remember when a session of a shared queue started, beside when that was planned."""
+    """Record when a session of a shared queue started, and when that was planned."""
     offer, terms = session.offer, session.offer.terms
     if isinstance(terms, Predicted) and terms.planned and session.started and offer.queue and not offer.after:
-        queued = session.started - (session.staged or timedelta(0))  # what staging took is no fault of the queue
+        queued = session.started - (session.staged or timedelta(0))  # the queue isn't responsible for staging
         at = max(session.created, offer.begin or session.created)
         shape = (offer.queue, offer.amounts.nodes, offer.shape.cores)
         sample = Sample(*shape, terms.planned, queued, at, offer.duration)

@@ -1,4 +1,4 @@
-"""Surveys that are under way: one of each platform at most, which goes on when nobody waits for it any more."""
+"""Running surveys: at most one for each platform, which continues when nobody waits for it any more."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ LONGEST = 120.0  # seconds after which a survey is given up, so that the next on
 
 
 class SurveyTasks:
-    """Shares one survey of a platform between all who want it."""
+    """Shares one survey of a platform between all callers."""
 
     def __init__(self) -> None:
-        """None is under way."""
+        """Start without surveys."""
         self._tasks: dict[int, asyncio.Task[Survey]] = {}  # by the identity of the platform, which the task keeps alive
 
     async def join(self, platform: Platform, begin: Callable[[], Coroutine[Any, Any, Survey]]) -> Survey:
-        """Wait for the survey of this platform, begun if none is under way; it goes on if the caller is cancelled."""
+        """Wait for the survey of this platform, started if none is running; it continues if the caller is cancelled."""
         return await asyncio.shield(self.start(platform, begin))
 
     def start(self, platform: Platform, begin: Callable[[], Coroutine[Any, Any, Survey]]) -> asyncio.Task[Survey]:
-        """Begin a survey in the background, unless one is under way."""
+        """Start a survey in the background, unless one is running; return its task."""
         task = self._tasks.get(id(platform))
         if task is None or task.done():
             task = asyncio.create_task(begin(), name=f"survey {platform.name}")
@@ -32,7 +32,7 @@ class SurveyTasks:
         return task
 
     async def stop(self) -> None:
-        """End those under way: the service ends."""
+        """Cancel the running surveys, because the service ends."""
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
@@ -42,4 +42,4 @@ class SurveyTasks:
         if self._tasks.get(key) is task:
             del self._tasks[key]
         if not task.cancelled():
-            task.exception()  # whoever waited was told; if nobody did, the next survey tells
+            task.exception()  # callers have seen it; if there were none, the next survey reports it

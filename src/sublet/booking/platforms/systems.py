@@ -1,4 +1,4 @@
-"""The person's own systems are platforms too: each file in SUBLET_HOME/systems, as soon as it is there."""
+"""A person's own systems as platforms: each file in SUBLET_HOME/systems, as soon as it is there."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from sublet.systems.door import door_of
 from sublet.systems.model.system import System
 from sublet.systems.own import Systems
 
-USUAL_SCHEDULER = "slurm"  # of a system whose file names none
-Stamp = tuple[tuple[str, int, int], ...]  # of each file: its name, when it was changed, and its size
+USUAL_SCHEDULER = "slurm"  # for a system whose file names none
+Stamp = tuple[tuple[str, int, int], ...]  # of each file: its name, time of change and size
 
 
 def directory_of(settings: Settings) -> Path:
-    """Where a person keeps their own systems."""
+    """Return the directory of a person's own systems."""
     return settings.home / "systems"
 
 
 def stamp_of(directory: Path) -> Stamp:
-    """What changes when a system is added, changed or removed; costs a look at one directory."""
+    """Return a stamp that changes when a system is added, changed or removed; it only reads one directory."""
     stamps = []
     with contextlib.suppress(FileNotFoundError), os.scandir(directory) as entries:
         for entry in entries:
@@ -40,7 +40,7 @@ def stamp_of(directory: Path) -> Stamp:
 
 
 def systems_of(settings: Settings) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
-    """The settings of a platform for each system that can be one, and what is wrong with the others."""
+    """Return platform settings for each system that can be one, and what is wrong with the others."""
     platforms: dict[str, dict[str, Any]] = {}
     broken: dict[str, str] = {}
     systems = Systems(str(directory_of(settings)))
@@ -60,7 +60,7 @@ def systems_of(settings: Settings) -> tuple[dict[str, dict[str, Any]], dict[str,
 
 @dataclass
 class OwnSystems:
-    """The platforms that a person's own systems are."""
+    """Finds the platforms that are a person's own systems."""
 
     settings: Settings
 
@@ -68,7 +68,7 @@ class OwnSystems:
     _stamp: Stamp = ()
 
     async def find(self, now: datetime) -> tuple[dict[str, dict[str, Any]], dict[str, str]] | None:
-        """The settings of each, and what is wrong with others; None if their files are as before."""
+        """Return the platforms' settings, and what is wrong with others; None if the files haven't changed."""
         stamp = stamp_of(directory_of(self.settings))
         if stamp == self._stamp:
             return None
@@ -76,27 +76,27 @@ class OwnSystems:
         return await asyncio.to_thread(systems_of, self.settings)
 
     def look_again(self, *, changed: bool = False) -> None:
-        """Read the files again when asked next."""
+        """If something `changed`, read the files again at the next call."""
         if changed:
             self._stamp = ()
 
     async def prepare(self, platform: Platform, home: Path, values: Mapping[str, Any]) -> None:
-        """Nothing has to be made ready."""
+        """Do nothing: a system needs no preparation."""
 
 
 def find_system(settings: Settings, name: str) -> System:
-    """The facts of one of the person's own systems; nothing is known of a platform that is set up by hand."""
+    """Return the facts of one of the person's own systems; empty for a platform that is set up by hand."""
     systems = Systems(str(directory_of(settings)))
     return systems.find(name) if name in systems.own_names() else System(name)
 
 
 def _kind_of(system: System) -> str:
-    """The kind of the platform that a system is: that of its scheduler."""
+    """Return the kind of a system's platform: that of its scheduler."""
     return system.scheduler or USUAL_SCHEDULER
 
 
 def platform_of(system: System) -> dict[str, Any]:
-    """A system's facts as the settings of the platform that reaches it; one that nobody signs in to has its own."""
+    """Return a system's facts as platform settings; a system without login hosts has platform settings of its own."""
     if not system.hosts and system.settings:
         return {"kind": _kind_of(system), **system.settings}
     door = door_of(system)

@@ -1,1 +1,1 @@
-"""The SQL of offer sets, sessions, bookings, claims and events."""
+"""SQL for offer sets, sessions, bookings, claims and events."""

@@ -1,4 +1,4 @@
-"""What is booked. Calendars live in memory and are checked against the version of one locked row per platform."""
+"""Bookings. Calendars live in memory, and are checked against the version of one locked row per platform."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from sublet.booking.store.tables import bookings, calendars
 from sublet.kernel.db.sql import Sql, bind
 from sublet.kernel.errors import NotFound
 
-KEPT = 512  # versions for which a released key is remembered, so that others can catch up without reading all
-OTHERS = "others"  # under this key: what can't be booked
-SWEEP = 128  # versions between two sweeps of what was released before that
+KEPT = 512  # versions for which a released key is remembered, so that others can catch up without a reload
+OTHERS = "others"  # the key of what can't be booked
+SWEEP = 128  # versions between two sweeps of old released keys
 
 _platform = calendars.c.platform == bind("platform")
 LOOK = select(calendars.c.version, calendars.c.floor).where(_platform)
@@ -60,7 +60,7 @@ RECORD = {"sqlite": _record(sqlite.Insert), "postgresql": _record(postgresql.Ins
 
 @dataclass
 class Held:
-    """One platform's calendar in memory, and how it stands to the database."""
+    """One platform's calendar in memory, and its version in the database."""
 
     calendar: Calendar
     version: int  # of the row that the calendar agrees with
@@ -75,7 +75,7 @@ class Books:
     """The bookings of every platform, as one transaction sees and changes them."""
 
     def __init__(self, sql: Sql, memory: Memory, locking: bool) -> None:
-        """`memory` is what earlier transactions left; with `locking`, nobody else changes what this one has seen."""
+        """Use what earlier transactions left in `memory`; with `locking`, nobody else changes what this one saw."""
         self._sql = sql
         self._memory = memory
         self._look = LOCK if locking else LOOK
@@ -85,7 +85,7 @@ class Books:
     def define(
         self, platform: str, nodes: Iterable[Node], pools: Mapping[str, int], taken: Sequence[Take] = ()
     ) -> None:
-        """Say what a platform has, and what can't be booked; what is booked stays, also on nodes that are gone."""
+        """Define what a platform has, and what can't be booked; bookings stay, also on nodes that are gone."""
         self._describe(platform, nodes, pools)
         held = self._hold_calendar(platform)
         if held.calendar.takes(OTHERS) != tuple(taken):
@@ -107,25 +107,25 @@ class Books:
             version = self._record(platform, held)
             self._sql.change(FORGET, {"platform": platform, "above": -1, "upto": version})
             self._sql.change(REDEFINE, {"platform": platform, "new_version": version, **described})
-            del self._memory[platform]  # it is read anew when next asked for
+            del self._memory[platform]  # it is reloaded when next needed
             self._undo.append(lambda: self._memory.update({platform: held}))
 
     def platforms(self) -> list[str]:
-        """The platforms that have a calendar."""
+        """List the platforms that have a calendar."""
         return [platform for (platform,) in self._sql.rows(PLATFORMS, {})]
 
     def calendar(self, platform: str) -> Calendar:
-        """The platform's calendar as it is now; in a write it stays so until the write is over. Change it only here."""
+        """Return the platform's calendar, which nobody else changes during a write. Change it only by these methods."""
         return self._hold_calendar(platform).calendar
 
     def take(self, platform: str, key: str, takes: Iterable[Take]) -> None:
-        """Book all of them under a key, or nothing."""
+        """Book all takes under a key, or none."""
         held = self._hold_calendar(platform)
         self._changing(held, key)
         held.calendar.take(key, takes)
 
     def release(self, platform: str, key: str) -> tuple[Take, ...]:
-        """Give back what is booked under a key and say what that was."""
+        """Release what is booked under a key, and return it."""
         held = self._hold_calendar(platform)
         if not held.calendar.takes(key):
             return ()
@@ -133,13 +133,13 @@ class Books:
         return held.calendar.release(key)
 
     def keep(self, platform: str, key: str, takes: Iterable[Take]) -> None:
-        """Book again what was given back just now, or less of it: unchecked, because a platform may have shrunk."""
+        """Book again what was just released, or less of it; unchecked, because a platform may have shrunk."""
         held = self._hold_calendar(platform)
         self._changing(held, key)
         held.calendar.put(key, takes)
 
     def replace(self, platform: str, old_key: str, key: str, takes: Iterable[Take]) -> None:
-        """Give back what one key holds and book under another, or leave all as it was."""
+        """Release what one key holds and book under another, or leave everything as it was."""
         held = self._hold_calendar(platform)
         self._changing(held, old_key)
         self._changing(held, key)
@@ -151,22 +151,22 @@ class Books:
             raise
 
     def extend(self, platform: str, key: str, until: datetime) -> tuple[Take, ...]:
-        """Move the end of what is booked under a key and say what is booked now."""
+        """Move the end of what is booked under a key, and return what is booked now."""
         held = self._hold_calendar(platform)
         self._changing(held, key)
         return held.calendar.extend(key, until)
 
     def settle(self) -> None:
-        """What one work changed is to stay."""
+        """Keep the changes of one unit of work."""
         self._undo.clear()
 
     def revert(self) -> None:
-        """Undo in memory what one work changed; the database undoes its own part."""
+        """Undo the changes of one unit of work in memory; the database undoes its own part."""
         while self._undo:
             self._undo.pop()()
 
     def flush(self) -> None:
-        """Write what has changed, once for all works of a transaction."""
+        """Write all changes, once for all units of work in a transaction."""
         for platform in self._seen:
             held = self._memory.get(platform)
             if held is not None and held.changed:
@@ -177,7 +177,7 @@ class Books:
                     self._sweep(platform, held)
 
     def _hold_calendar(self, platform: str) -> Held:
-        """The calendar in memory, made to agree with the database once in a transaction."""
+        """Return the calendar in memory, brought up to date with the database once in a transaction."""
         held = self._memory.get(platform)
         if held is not None and platform in self._seen:
             return held
@@ -205,7 +205,7 @@ class Books:
         return calendar
 
     def _changing(self, held: Held, key: str) -> None:
-        """Remember how a key was, before it changes."""
+        """Remember the takes of a key before they change, so that they can be restored."""
         before, known = held.calendar.takes(key), key in held.changed
         held.changed[key] = None
 
@@ -219,7 +219,7 @@ class Books:
         self._undo.append(undo)
 
     def _record(self, platform: str, held: Held) -> int:
-        """Write the keys that have changed and say at which version."""
+        """Write the keys that have changed, and return their version."""
         version = held.version + 1
         takes = ((key, held.calendar.takes(key)) for key in held.changed)
         self._sql.change_many(
@@ -232,7 +232,7 @@ class Books:
         return version
 
     def _sweep(self, platform: str, held: Held) -> None:
-        """Forget what was released long ago; who has not looked since then reads all anew."""
+        """Forget keys that were released long ago; a process that hasn't looked since then reloads everything."""
         upto = held.version - KEPT
         if upto > held.floor:
             self._sql.change(FORGET, {"platform": platform, "above": held.floor, "upto": upto})
@@ -241,7 +241,7 @@ class Books:
 
 
 def takes_text(takes: Iterable[Take]) -> str:
-    """Takes as they are stored."""
+    """Write takes as text, to store them."""
     return json.dumps(
         [[t.where, micros(t.start), micros(t.end), *_amounts(t)] for t in takes],
         separators=(",", ":"),
@@ -249,13 +249,13 @@ def takes_text(takes: Iterable[Take]) -> str:
 
 
 def _amounts(take: Take) -> list[int]:
-    """Disk, which few ask for, is the last and may be left out."""
+    """Return the amounts of a take; disk, which few ask for, is the last and may be left out."""
     amounts = [take.cores, take.memory, take.gpus, take.size, int(take.pool)]
     return [*amounts, take.disk] if take.disk else amounts
 
 
 def read_takes(text: str) -> tuple[Take, ...]:
-    """Takes out of how they are stored."""
+    """Read takes from their stored text."""
     return tuple(
         Take(where, moment(start), moment(end), cores, memory, gpus, size, bool(pool), *disk)
         for where, start, end, cores, memory, gpus, size, pool, *disk in json.loads(text)

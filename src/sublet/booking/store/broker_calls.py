@@ -1,4 +1,4 @@
-"""The outbox: what was asked of other brokers and what they hold, until it is known that they hold nothing."""
+"""The outbox: requests to other brokers and the offers that they hold, until nothing is held any more."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ASKS = (
     .limit(bind("most"))
 )
 ADD_OFFER = insert(broker_offers)
-LEFT_OVER = (  # those whose session here neither can be accepted any more nor goes on
+LEFT_OVER = (  # offers whose session here can't be accepted any more, and isn't active
     select(F.session, F.broker, F.person, F.url, F.offerset, F.expires, F.tries, S.phase)
     .select_from(broker_offers.outerjoin(sessions, S.id == F.session))
     .where(F.due <= bind("now"), or_(S.id.is_(None), S.phase.not_in(STANDS)))
@@ -49,14 +49,14 @@ COUNTS = select(
 
 
 class BrokerCalls:
-    """What is open at other brokers, as one transaction sees and changes it."""
+    """Open requests and offers at other brokers, as one transaction sees and changes them."""
 
     def __init__(self, sql: Sql) -> None:
-        """Of this transaction."""
+        """Use this transaction."""
         self._sql = sql
 
     def add_asks(self, asks: Iterable[BrokerAsk]) -> None:
-        """Record that these are about to be asked."""
+        """Record requests that are about to be sent."""
         rows = [
             {
                 "key": ask.key,
@@ -74,27 +74,27 @@ class BrokerCalls:
         self._sql.change_many(ADD_ASK, rows)
 
     def list_asks(self, now: datetime, limit: int) -> list[BrokerAsk]:
-        """Those of which nobody has recorded in time what came of them."""
+        """List the requests whose outcome was not recorded in time."""
         return [_ask(row) for row in self._sql.rows(ASKS, {"now": micros(now), "most": limit})]
 
     def settle_ask(self, key: str) -> None:
-        """All that came of it is recorded."""
+        """Remove a request whose outcome is recorded."""
         self._sql.change(REMOVE_ASK, {"of_key": key})
 
     def settle_asks(self, keys: Iterable[str]) -> None:
-        """All that came of these is recorded."""
+        """Remove requests whose outcome is recorded."""
         self._sql.change_many(REMOVE_ASK, [{"of_key": key} for key in keys])
 
     def note_answer(self, key: str, offerset: str, due: datetime) -> None:
-        """Where its answer is, of which a part was not passed on."""
+        """Record where a request's answer is, because a part of it was not passed on."""
         self._sql.change(ANSWERED, {"of_key": key, "there": plain(offerset), "at": micros(due)})
 
     def put_off_ask(self, ask: BrokerAsk, due: datetime) -> None:
-        """It could not be seen to: when that is tried again."""
+        """Postpone a request that could not be settled, and count the try."""
         self._sql.change(PUT_OFF_ASK, {"of_key": ask.key, "at": micros(due), "count": ask.tries + 1})
 
     def add_offers(self, offers: Sequence[BrokerOffer], now: datetime) -> None:
-        """Record what other brokers hold for sessions here."""
+        """Record the offers that other brokers hold for sessions here."""
         rows = [
             {
                 "session": offer.session,
@@ -111,29 +111,29 @@ class BrokerCalls:
         self._sql.change_many(ADD_OFFER, rows)
 
     def list_left_over(self, now: datetime, limit: int) -> list[BrokerOffer]:
-        """Those that nobody here needs any more."""
+        """List the offers that nobody here needs any more."""
         return [_offer(row) for row in self._sql.rows(LEFT_OVER, {"now": micros(now), "most": limit})]
 
     def find_needed(self, offersets: Collection[str]) -> frozenset[str]:
-        """Of these offer sets of other brokers, those of which something is still needed here."""
+        """Return which of these offer sets of other brokers are still needed here."""
         rows = self._sql.select(STANDING.where(F.offerset.in_([plain(each) for each in offersets])))
         return frozenset(row[0] for row in rows)
 
     def list_passed_on(self, offerset: str) -> frozenset[str]:
-        """The sessions of such a set that were passed on."""
+        """Return the addresses of the sessions of another broker's offer set that were passed on."""
         return frozenset(row[0] for row in self._sql.rows(OF_SET, {"of_set": plain(offerset)}))
 
     def settle_offers(self, offers: Iterable[BrokerOffer]) -> None:
-        """Nothing is held for them any more."""
+        """Remove offers for which nothing is held any more."""
         self._sql.change_many(REMOVE_OFFER, [{"of_session": offer.session} for offer in offers])
 
     def put_off_offers(self, offers: Iterable[tuple[BrokerOffer, datetime]]) -> None:
-        """They could not be given back: when that is tried again."""
+        """Postpone offers that could not be given back, and count the try."""
         rows = [{"of_session": offer.session, "at": micros(due), "count": offer.tries + 1} for offer, due in offers]
         self._sql.change_many(PUT_OFF_OFFER, rows)
 
     def count(self) -> tuple[int, int]:
-        """How many requests and how many offers are open."""
+        """Count the open requests and the open offers."""
         row = self._sql.row(COUNTS, {}) or (0, 0)
         return int(row[0]), int(row[1])
 

@@ -1,4 +1,4 @@
-"""Other brokers that requests are passed on to, with their tokens sealed."""
+"""Other brokers that requests are forwarded to, with their tokens sealed."""
 
 from __future__ import annotations
 
@@ -26,38 +26,38 @@ class BrokerStore:
     """The brokers, as one transaction sees and changes them."""
 
     def __init__(self, sql: Sql) -> None:
-        """Of this transaction."""
+        """Use this transaction."""
         self._sql = sql
 
     def add(self, broker: KnownBroker, now: datetime) -> None:
-        """Record a new one."""
+        """Record a new broker."""
         row = {"name": plain(broker.name), "url": plain(broker.url), "token": broker.token, "by": plain(broker.by)}
         times = {"created": micros(now), "changed": micros(now)}
         self._sql.change(ADD, {**row, **times, "older": int(broker.is_older)})
 
     def get(self, name: str) -> KnownBroker | None:
-        """One, by its name."""
+        """Return a broker by its name, or None."""
         row = self._sql.row(GET, {"of_name": plain(name)})
         return _broker(row) if row else None
 
     def list(self) -> list[KnownBroker]:
-        """All of them, by name."""
+        """List all brokers by name."""
         return [_broker(row) for row in self._sql.rows(LIST, {})]
 
     def set_token(self, name: str, token: str, now: datetime) -> bool:
-        """Another sealed token; whether there is such a broker."""
+        """Replace a broker's sealed token; return whether there is such a broker."""
         return self._sql.change(SET_TOKEN, {"of_name": plain(name), "sealed": token, "at": micros(now)}) > 0
 
     def seal(self, name: str, old: str, new: str) -> bool:
-        """Another sealed form of the same token."""
+        """Replace the sealed form of a token; return whether it was still the old one."""
         return self._sql.change(SEAL, {"of_name": plain(name), "old": old, "sealed": new}) > 0
 
     def remove(self, name: str) -> bool:
-        """Forget one; whether it was there."""
+        """Remove a broker; return whether it was there."""
         return self._sql.change(REMOVE, {"of_name": plain(name)}) > 0
 
     def stamp(self) -> tuple[int, int]:
-        """What changes when a broker is added, changed or removed."""
+        """Return a stamp that changes when a broker is added, changed or removed."""
         row = self._sql.row(STAMP, {}) or (0, 0)
         return int(row[0]), int(row[1] or 0)
 

@@ -1,4 +1,4 @@
-"""Work that is due, shared between processes by claims: a token and a lease time."""
+"""Sessions that are due, shared between processes by claims: a token and a lease."""
 
 from __future__ import annotations
 
@@ -53,26 +53,26 @@ EXPIRE = (
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A session that is one process's to work on, while the token holds."""
+    """A session that one process may work on, while the token holds."""
 
     session: Session
     token: str
 
 
 class Claims:
-    """What is due, as one transaction sees and claims it."""
+    """Due sessions, as one transaction sees and claims them."""
 
     def __init__(self, sql: Sql, books: Books) -> None:
-        """Of this transaction."""
+        """Use this transaction."""
         self._sql = sql
         self._books = books
 
     def due(self, now: datetime, limit: int = 100) -> Sequence[Session]:
-        """The sessions that must be looked at, whoever has claimed them, the longest overdue first."""
+        """List the sessions that are due, claimed or not, the longest overdue first."""
         return [read_session(row) for row in self._sql.rows(DUE, {"now": micros(now), "most": limit})]
 
     def next_due(self) -> datetime | None:
-        """When the next session must be looked at: it is due and nobody's claim on it holds."""
+        """Return when the next session is due and not claimed, or None."""
         row = self._sql.row(NEXT_FREE, {})
         times = [row[0]] if row and row[0] is not None else []
         times += [max(due, until) for due, until in self._sql.rows(NEXT_CLAIMED, {}) if due is not None]
@@ -81,7 +81,7 @@ class Claims:
     def claim(
         self, now: datetime, owner: str, lease: timedelta, limit: int, platforms: Sequence[str]
     ) -> Sequence[Claim]:
-        """Make due sessions of these platforms this owner's for the lease time, the longest overdue first."""
+        """Claim due sessions of these platforms for the lease time, the longest overdue first."""
         rows = self._sql.rows(_claimable(tuple(platforms)), {"now": micros(now), "most": limit})
         token, until = uuid.uuid4().hex, micros(now + lease)
         claim = {"owner": owner, "token": token, "new_until": until}
@@ -89,23 +89,23 @@ class Claims:
         return [Claim(read_session(row), token) for row in rows]
 
     def renew_claim(self, token: str, until: datetime) -> int:
-        """Hold all that was claimed with this token for longer, and say how many sessions that is."""
+        """Renew all claims with this token, and count them."""
         return self._sql.change(RENEW, {"token": token, "new_until": micros(until)})
 
     def release_claim(self, id: str, token: str) -> bool:
-        """Let others work on it; whether the claim still held."""
+        """Release a claim; return whether it still held."""
         return self._sql.change(RELEASE, {"session_id": id, "token": token}) > 0
 
     def owners(self) -> Sequence[str]:
-        """Who has claimed anything."""
+        """List the owners of claims."""
         return [owner for (owner,) in self._sql.rows(OWNERS, {})]
 
     def release_all(self, owner: str) -> int:
-        """Let others work on all that one owner had claimed, and say how many sessions that is."""
+        """Release all claims of one owner, and count them."""
         return self._sql.change(RELEASE_ALL, {"owner": owner})
 
     def expire(self, now: datetime, limit: int = 100) -> Sequence[Session]:
-        """Let offers that nobody answered in time expire, give back what was held, and say which they were."""
+        """Expire offers that nobody accepted in time, release what was held for them, and return them."""
         lapsed = [read_session(row) for row in self._sql.rows(LAPSED, {"now": micros(now), "most": limit})]
         if not lapsed:
             return []
@@ -119,16 +119,16 @@ class Claims:
         return [replace(session, phase=Phase.EXPIRED, modified=now) for session in lapsed]
 
     def _list_offered(self, offerset: str, platform: str) -> list[Offer]:
-        """What of an offer set is on offer still on a platform."""
+        """Return the offers of an offer set that are still open on a platform."""
         values = {"of_set": offerset, "on": platform}
         return [read_session(row).offer for row in self._sql.rows(STILL_OFFERED, values)]
 
 
 @lru_cache(maxsize=16)
 def _claimable(platforms: tuple[str, ...]) -> Select[Any]:
-    """What is due on these platforms and nobody's; they seldom change, so that it is put together once.
+    """Return the query for due, unclaimed sessions; cached, because platforms seldom change.
 
-    Offers that have yet to expire are no work, and keep nobody waiting.
+    Offers that have yet to expire are not work for the loop.
     """
     free, accepted = or_(FREE, S.claim_until <= bind("now")), S.phase != Phase.OFFERED.value
     due = SESSION.where(S.due <= bind("now"), accepted, S.platform.in_(platforms), free)

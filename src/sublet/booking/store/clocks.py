@@ -1,4 +1,4 @@
-"""How each machine's clock is set, so that every process notices a step once, also after a restart."""
+"""How each machine's clock is set, so that a step is followed only once, also after a restart."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LAPSE = (
 
 @dataclass(frozen=True, slots=True)
 class ClockStep:
-    """That a machine's clock was set: by how much, and when that was noticed."""
+    """A step of a machine's clock: by how much, and when it was noticed."""
 
     by: timedelta
     at: datetime
@@ -43,11 +43,11 @@ class Clocks:
     """The clocks, as one transaction sees and changes them."""
 
     def __init__(self, sql: Sql) -> None:
-        """Of this transaction."""
+        """Use this transaction."""
         self._sql = sql
 
     def follow(self, boot: str, offset: timedelta, now: datetime, *, least: timedelta) -> timedelta:
-        """Record how a machine's clock is set; by how much it was stepped since, if nobody has followed that yet."""
+        """Record how a machine's clock is set; return its step since then, or zero if another process followed it."""
         new = span_of(offset)
         row = self._sql.row(GET, {"of_boot": boot})
         if row is None:
@@ -61,17 +61,17 @@ class Clocks:
         return by if self._sql.change(STEP, values) else timedelta(0)
 
     def offset(self, boot: str) -> timedelta | None:
-        """How far a machine's clock is ahead of its steady one, as recorded times have it; None: nobody has looked."""
+        """Return how far a machine's clock is ahead of its steady one, by recorded times; None if it isn't recorded."""
         rows = self._sql.recall(GET, {"of_boot": boot})
         return timedelta(microseconds=rows[0][0]) if rows else None
 
     def last_step(self, boot: str) -> ClockStep | None:
-        """The last step of a machine's clock in this run of it."""
+        """Return the last step of a machine's clock since it booted, or None."""
         row = self._sql.row(GET, {"of_boot": boot})
         return ClockStep(timedelta(microseconds=row[1]), moment(row[2])) if row and row[2] is not None else None
 
     def move_claims(self, by: timedelta, now: datetime) -> None:
-        """Let claims last as long as they would have, offers no longer than that, and look at all work now."""
+        """Move claims by a step and make all work due now; offers are moved only if the clock was set back."""
         self._sql.change(CLAIMS, {"by": span_of(by)})
         self._sql.change(WAKE, {"now": micros(now)})
         if by < timedelta(0):

@@ -1,4 +1,4 @@
-"""Which sessions wait for which, and what became of those."""
+"""Which sessions wait for which others, and how those ended."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Dependencies:
     """The dependencies, as one transaction sees and changes them."""
 
     def __init__(self, sql: Sql) -> None:
-        """Of this transaction."""
+        """Use this transaction."""
         self._sql = sql
 
     def add(self, session: str, dependencies: Iterable[Dependency]) -> None:
-        """Record what a session waits for."""
+        """Record the sessions that a session waits for."""
         rows = [
             {"session": session, "after": dependency.id, "phase": dependency.phase, "words": plain(dependency.words)}
             for dependency in dependencies
@@ -38,12 +38,12 @@ class Dependencies:
         self._sql.change_many(ADD, rows)
 
     def of(self, session: str) -> list[Dependency]:
-        """What a session waits for."""
+        """Return the sessions that a session waits for."""
         rows = self._sql.rows(OF, {"of_session": session})
         return [Dependency(id, Phase(phase) if phase else None, words) for id, phase, words in rows]
 
     def settle(self, after: str, phase: Phase, words: str) -> Sequence[str]:
-        """Record that a session is over; those that waited for it."""
+        """Record that a session is over, and return the sessions that waited for it."""
         waiting = [id for (id,) in self._sql.rows(WAITING, {"for_session": after})]
         if waiting:
             self._sql.change(SETTLE, {"for_session": after, "new_phase": phase.value, "new_words": plain(words)})

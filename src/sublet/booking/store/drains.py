@@ -1,4 +1,4 @@
-"""Platforms that are being drained; kept over restarts, and seen by every process."""
+"""Drains of platforms, which survive restarts and are seen by every process."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class DrainStore:
     """The drains, as one transaction sees and changes them."""
 
     def __init__(self, sql: Sql) -> None:
-        """Of this transaction."""
+        """Use this transaction."""
         self._sql = sql
 
     def put(self, drain: Drain) -> None:
-        """Drain a platform, in place of what was said before."""
+        """Drain a platform, in place of an earlier drain."""
         self.remove(drain.platform)
         self._sql.change(
             ADD,
@@ -44,25 +44,25 @@ class DrainStore:
         )
 
     def get(self, platform: str, now: datetime) -> Drain | None:
-        """The drain of a platform, if it counts now."""
+        """Return the drain of a platform, if it is in force now; else None."""
         rows = self._sql.recall(GET, {"of": plain(platform)})
         return drain if rows and (drain := _drain(rows[0])).is_active(now) else None
 
     def active(self, now: datetime) -> dict[str, Drain]:
-        """All that count now, by platform."""
+        """Return all drains in force now, by platform."""
         drains = (_drain(row) for row in self._sql.rows(LIST, {}))
         return {drain.platform: drain for drain in drains if drain.is_active(now)}
 
     def due(self, now: datetime) -> list[Drain]:
-        """Those that are over, or whose time to cancel what still runs has come."""
+        """List the drains that are over, or whose time to cancel running sessions has come."""
         return [_drain(row) for row in self._sql.rows(DUE, {"now": micros(now)})]
 
     def remove(self, platform: str) -> bool:
-        """Drain a platform no more; whether it was being drained."""
+        """Remove the drain of a platform; return whether there was one."""
         return self._sql.change(REMOVE, {"of": plain(platform)}) > 0
 
     def clear_ends(self, platform: str) -> None:
-        """What still ran was cancelled."""
+        """Record that the running sessions were cancelled."""
         self._sql.change(ENDED, {"of": plain(platform)})
 
 

@@ -1,4 +1,4 @@
-"""What happened to sessions, in the order in which it was committed."""
+"""Events of sessions, in the order in which they were committed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class EventStore:
     """The events, as one transaction sees and adds to them."""
 
     def __init__(self, sql: Sql) -> None:
-        """Added events are written together, when the transaction ends."""
+        """Use this transaction; added events are written together, when it ends."""
         self._sql = sql
         self._added: list[dict[str, Any]] = []
         self._settled = 0
@@ -52,7 +52,7 @@ class EventStore:
     def add(
         self, time: datetime, session: str, person: str, kind: EventKind, detail: str = "", phase: str = ""
     ) -> None:
-        """Something happened that has a kind; `after` shows it once this write is committed."""
+        """Add an event; `after` returns it once this write is committed."""
         self._added.append(
             {
                 "time": micros(time),
@@ -67,10 +67,10 @@ class EventStore:
     def after(
         self, id: int = 0, *, session: str | None = None, person: str | None = None, limit: int = 1000
     ) -> list[Event]:
-        """The events that were committed after this one, oldest first.
+        """Return the events that were committed after this one, oldest first.
 
-        Nothing is missed by going on from the last id: ids are given while no other process writes (SQLite's
-        transaction, PostgreSQL's advisory lock), so that a smaller id is never committed after a larger one.
+        Continuing from the last id misses nothing: ids are given while no other process writes (SQLite's transaction,
+        PostgreSQL's advisory lock), so that a smaller id is never committed after a larger one.
         """
         statement = AFTER[session is not None, person is not None]
         params = {"after_id": id, "most": limit, "of_session": session, "of_person": person}
@@ -82,17 +82,17 @@ class EventStore:
         return [_event(row) for row in self._sql.rows(statement, used)]
 
     def get(self, id: int) -> Event | None:
-        """One of them, unless it is forgotten."""
+        """Return one event, or None if it was removed."""
         row = self._sql.row(ONE, {"event_id": id})
         return None if row is None else _event(row)
 
     def newest(self) -> int:
-        """The id of the last event, 0 if there is none."""
+        """Return the id of the last event, or 0 if there is none."""
         row = self._sql.row(NEWEST, {})
         return int(row[0]) if row and row[0] is not None else 0
 
     def count_ever(self) -> int:
-        """How many there have ever been, also of those that are forgotten."""
+        """Count all events that there have ever been, including removed ones."""
         row = self._sql.row(EVER[self._sql.dialect], {})
         return int(row[0]) if row and row[0] is not None else 0
 
@@ -101,15 +101,15 @@ class EventStore:
         self._sql.change(FORGET, {"of_session": session})
 
     def settle(self) -> None:
-        """What one work added is to stay."""
+        """Keep the events of one unit of work."""
         self._settled = len(self._added)
 
     def revert(self) -> None:
-        """Drop what one work added."""
+        """Drop the events of one unit of work."""
         del self._added[self._settled :]
 
     def flush(self) -> None:
-        """Write what was added."""
+        """Write the added events."""
         self._sql.change_many(ADD, self._added)
         self._added = []
         self._settled = 0

@@ -1,4 +1,4 @@
-"""Turns at an account's site. The account's row is locked first, so that no two processes give the same place away."""
+"""Turns at an account's site; the account's row is locked first, so that no two processes give the same place away."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ END = delete(turns).where(T.session == bind("of_session"))
 
 @dataclass(frozen=True, slots=True)
 class SharePlace:
-    """Whether a session may be submitted; and how many are there, of how many that may be."""
+    """Whether a session has a place at the site, how many sessions have one, and how many may."""
 
     taken: bool
     there: int
@@ -36,11 +36,11 @@ class Turns:
     """The turns, as one transaction sees and changes them."""
 
     def __init__(self, sql: Sql) -> None:
-        """Of this transaction."""
+        """Use this transaction."""
         self._sql = sql
 
     def ask(self, session: Session, now: datetime) -> tuple[SharePlace, Sequence[str]]:
-        """Let a session stand in line at its account, and see who comes; those whose turn came, itself included."""
+        """Queue a session at its account and give out free places; return its own, and the sessions whose turn came."""
         account = session.offer.platform
         capacity = self._lock(account)
         if capacity is None:
@@ -53,7 +53,7 @@ class Turns:
         return SharePlace(session.id in there, len(there), capacity), chosen
 
     def end(self, session: str, now: datetime) -> Sequence[str]:
-        """A session is no longer there; whose turn it is now."""
+        """Remove a session that is no longer at the site; return the sessions whose turn it is now."""
         row = self._sql.row(KNOWN, {"of_session": session})
         if row is None:
             return ()
@@ -62,12 +62,12 @@ class Turns:
         return self._take(row[0], capacity, now) if capacity is not None else ()
 
     def share_again(self, account: str, now: datetime) -> Sequence[str]:
-        """The capacity has changed: whose turn it is now."""
+        """Give out places after the capacity has changed; return the sessions whose turn it is now."""
         capacity = self._lock(account)
         return self._take(account, capacity, now) if capacity is not None else ()
 
     def of(self, account: str) -> list[Turn]:
-        """Who is there, and who waits."""
+        """Return the turns at an account: sessions at the site, and those that wait."""
         return self._all(account)
 
     def _lock(self, account: str) -> int | None:

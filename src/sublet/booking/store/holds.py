@@ -23,7 +23,7 @@ _sets = (
 ON_PLATFORM = _sets.where(S.platform == bind("on_platform")).limit(bind("most"))
 OF_PERSON = _sets.where(S.person == bind("of_person"))
 _theirs_there = (OFFERED, S.person == bind("of_person"), S.platform == bind("on_platform"))
-OLDEST = (  # all offers of a set were made at one moment, so that no more of them is read than is wanted
+OLDEST = (  # all offers of a set were made at one moment, so that no more sets than wanted are read
     select(S.created, S.offerset).where(*_theirs_there).distinct().order_by(S.created, S.offerset).limit(bind("most"))
 )
 NO_NEWER = _sets.where(*_theirs_there, S.created <= bind("last"))
@@ -33,7 +33,7 @@ OFFERS = SESSION.where(OFFERED, S.offerset == bind("of_set")).order_by(S.created
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """The open offers of one offer set: its id is the key of what is held for them."""
+    """The open offers of one offer set, whose id is the key of what is held for them."""
 
     offerset: str
     person: str
@@ -46,24 +46,24 @@ class Holds:
     """The open offers, as one transaction sees them."""
 
     def __init__(self, sql: Sql) -> None:
-        """Of this transaction."""
+        """Use this transaction."""
         self._sql = sql
 
     def on(self, platform: str, limit: int) -> list[Hold]:
-        """Everybody's on a platform, the newest first."""
+        """List everyone's holds on a platform, newest first."""
         rows = self._sql.rows(ON_PLATFORM, {"on_platform": platform, "most": limit})
         return [_hold(row) for row in rows]
 
     def are_fewer(self, platform: str, count: int) -> bool:
-        """Whether there are fewer of them on a platform; no more than so many are looked at."""
+        """Whether a platform has fewer holds than this; no more are read."""
         return len(self._sql.rows(FEW, {"on_platform": platform, "most": count})) < count
 
     def of(self, person: str) -> list[Hold]:
-        """A person's, the newest first."""
+        """List a person's holds, newest first."""
         return [_hold(row) for row in self._sql.rows(OF_PERSON, {"of_person": plain(person)})]
 
     def find_oldest(self, person: str, platform: str, limit: int) -> list[Hold]:
-        """So many of a person's on a platform, the oldest of them; the newest of those first."""
+        """Return a person's oldest holds on a platform, up to a limit; the newest of those first."""
         theirs = {"of_person": plain(person), "on_platform": platform}
         oldest = self._sql.rows(OLDEST, {**theirs, "most": limit})
         if not oldest:
@@ -71,7 +71,7 @@ class Holds:
         return [_hold(row) for row in self._sql.rows(NO_NEWER, {**theirs, "last": oldest[-1][0]})][-limit:]
 
     def offers(self, offerset: str) -> list[Session]:
-        """The offers of a set that can still be accepted."""
+        """Return the offers of a set that can still be accepted."""
         return [read_session(row) for row in self._sql.rows(OFFERS, {"of_set": plain(offerset)})]
 
 

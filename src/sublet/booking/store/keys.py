@@ -21,11 +21,11 @@ class Keys:
     """The keys, as one transaction sees and changes them."""
 
     def __init__(self, sql: Sql) -> None:
-        """Of this transaction."""
+        """Use this transaction."""
         self._sql = sql
 
     def bind(self, person: str, action: str, key: str, request: str, now: datetime) -> bool:
-        """Bind a key to a request; whether it is new. KeyReused if it was used for another."""
+        """Bind a key to a request, and return whether it is new; raise KeyReused if it was used for another."""
         digest = sha256(request.encode()).hexdigest()
         name = plain(f"{action} {key}")
         row = self._sql.row(GET, {"of_person": plain(person), "of_key": name})
@@ -37,5 +37,5 @@ class Keys:
         return False
 
     def forget(self, before: datetime) -> int:
-        """Remove those that are older."""
+        """Remove the keys that are older, and count them."""
         return self._sql.change(FORGET, {"before": micros(before)})

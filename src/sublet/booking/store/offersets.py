@@ -1,4 +1,4 @@
-"""The answers to requests."""
+"""Offer sets: the answers to requests."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ NEXT_OLDEST = _old.where(
     tuple_(offersets.c.created, offersets.c.id) > tuple_(bind("seen_created"), bind("seen_id")),
 )
 GOING_ON = select(sessions.c.offerset).where(GOES_ON).distinct()
-Cursor = tuple[int, str]  # the last offer set that was looked at: when it was made, and its id
+Cursor = tuple[int, str]  # the last offer set that was looked at: its time of creation and its id
 
 REQUEST = TypeAdapter(Request)
 REASONS = TypeAdapter(tuple[Reason, ...])
@@ -51,23 +51,23 @@ REASONS = TypeAdapter(tuple[Reason, ...])
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """What came of a look at old answers."""
+    """The outcome of a look at old offer sets."""
 
     removed: int
     looked_at: int
     seen: Cursor | None  # the last that was looked at
-    going_on: tuple[str, ...] = ()  # answers of which something was accepted that is not over
+    going_on: tuple[str, ...] = ()  # sets with an accepted session that is not over
 
 
 class OfferSets:
     """The offer sets, as one transaction sees and changes them."""
 
     def __init__(self, sql: Sql) -> None:
-        """Of this transaction."""
+        """Use this transaction."""
         self._sql = sql
 
     def add(self, new: OfferSet) -> OfferSet:
-        """Record it; if the person has asked under the same key before, say what was answered then instead."""
+        """Record an offer set; if the person has asked under the same key before, return that answer instead."""
         if new.key is not None:
             known = self.by_key(new.person, new.key)
             if known is not None:
@@ -91,24 +91,24 @@ class OfferSets:
         return new
 
     def get(self, id: str) -> OfferSet | None:
-        """The one with this id."""
+        """Return the offer set with this id, or None."""
         row = self._sql.row(GET, {"set_id": plain(id)})
         return None if row is None else _offerset(row)
 
     def by_key(self, person: str, key: str) -> OfferSet | None:
-        """What a person was answered under a key of their own."""
+        """Return a person's offer set under a key, or None."""
         row = self._sql.row(SAME, {"of_person": plain(person), "of_key": plain(key)})
         return None if row is None else _offerset(row)
 
     def release_key(self, id: str) -> None:
-        """Let the key of an answer be used once more, for another."""
+        """Free the key of an offer set, so that it can be used for another."""
         self._sql.change(RELEASE, {"set_id": plain(id)})
 
     def forget(self, before: datetime, limit: int = 100, seen: Cursor | None = None) -> Forgotten:
-        """Look at the oldest answers, but none as new as this, and remove those of which nothing was accepted.
+        """Look at the oldest offer sets before a time, and remove those of which nothing was accepted.
 
-        Of the others, the offers that were not taken are removed once what was taken is over and archived.
-        It goes on after `seen`, where an earlier call ended. What belongs to an answer is removed with it.
+        Of the others, the offers that were not accepted are removed once the accepted session is over and archived. A
+        call continues after `seen`, where an earlier one ended. What belongs to an offer set is removed with it.
         """
         params: dict[str, object] = {"before": micros(before), "most": limit}
         if seen is None:
@@ -126,7 +126,7 @@ class OfferSets:
         return Forgotten(len(ids), len(rows), (rows[-1][1], rows[-1][0]) if rows else None, going_on)
 
     def forget_untaken(self, ids: Sequence[str]) -> list[str]:
-        """Of answers of which something was accepted, remove the other offers, if that is over; those that go on."""
+        """Remove the unaccepted offers of sets whose accepted session is over; return the sets where it isn't."""
         going_on = {row[0] for row in self._sql.select(GOING_ON.where(sessions.c.offerset.in_(ids)))}
         if over := [id for id in ids if id not in going_on]:
             self._remove(and_(sessions.c.offerset.in_(over), UNTAKEN))

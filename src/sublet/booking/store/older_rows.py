@@ -1,22 +1,22 @@
-"""Offers and requests as older versions wrote them: scheduler options were single fields, and one pool served all."""
+"""Offers and requests as older versions stored them: single scheduler fields, and one pool for all storage."""
 
 from __future__ import annotations
 
 import json
 
-WHOLE = '"scheduler":{"queue":'  # what every newer one has in it
-POOLS = '"pools":'  # so has every newer offer
+WHOLE = '"scheduler":{"queue":'  # every newer row contains this
+POOLS = '"pools":'  # every newer offer contains this
 OF_AN_OFFER = ("qos", "project")
 OF_A_REQUEST = ("queue", "qos", "project")
 
 
 def gather_offer_options(text: str) -> str:
-    """An offer with its options as one value; the queue that it would wait in is a field of the offer itself."""
+    """Return an offer with its scheduler options as one value; its queue is a field of the offer itself."""
     return text if WHOLE in text else _gather(text, OF_AN_OFFER)
 
 
 def name_pools(text: str) -> str:
-    """An offer with the pool of each of its pieces of storage; all of them were in one."""
+    """Return an offer with the pool of each of its storages; older offers have one pool for all."""
     if POOLS in text:
         return text
     row = json.loads(text)
@@ -25,7 +25,7 @@ def name_pools(text: str) -> str:
 
 
 def gather_request_options(text: str) -> str:
-    """A request with its options as one value."""
+    """Return a request with its scheduler options as one value."""
     return text if WHOLE in text else _gather(text, OF_A_REQUEST)
 
 

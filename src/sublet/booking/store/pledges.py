@@ -1,4 +1,4 @@
-"""Pledges that operators added beside those of the settings; kept over restarts, and seen by every process."""
+"""Pledges that operators added besides those of the settings; they survive restarts, and every process sees them."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ class PledgeStore:
     """The pledges that were added, as one transaction sees and changes them."""
 
     def __init__(self, sql: Sql) -> None:
-        """Of this transaction."""
+        """Use this transaction."""
         self._sql = sql
 
     def put(self, pledge: AddedPledge, now: datetime) -> None:
-        """Record one, in place of what was said before."""
+        """Record a pledge, in place of an earlier one of its name."""
         self.remove(pledge.platform, pledge.name)
         row = {"platform": plain(pledge.platform), "name": plain(pledge.name), "by": plain(pledge.by)}
         self._sql.change(ADD, {**row, "settings": plain(json.dumps(dict(pledge.settings))), "changed": micros(now)})
 
     def list(self) -> Sequence[AddedPledge]:
-        """All of them, by platform and name."""
+        """List all added pledges, by platform and name."""
         return [_pledge(row) for row in self._sql.rows(LIST, {})]
 
     def list_by_name(self, name: str) -> Sequence[AddedPledge]:
-        """Those of this name, on whichever platform."""
+        """List the added pledges of this name, on any platform."""
         return [_pledge(row) for row in self._sql.rows(CALLED, {"of_name": plain(name)})]
 
     def remove(self, platform: str, name: str) -> bool:
-        """Forget one; whether it was there."""
+        """Remove a pledge; return whether it was there."""
         return self._sql.change(REMOVE, {"of_platform": plain(platform), "of_name": plain(name)}) > 0
 
     def stamp(self) -> tuple[int, int]:
-        """What changes when one is added, changed or removed."""
+        """Return a stamp that changes when a pledge is added, changed or removed."""
         row = self._sql.row(STAMP, {}) or (0, 0)
         return int(row[0]), int(row[1] or 0)
 

@@ -1,4 +1,4 @@
-"""Sessions as rows, and rows as sessions: each field is in the column of its name, written and read by its type."""
+"""Converts sessions to rows and back: each field is in the column of its name, and converted by its type."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ UNCLAIMED = {"claim_owner": None, "claim_token": None, "claim_until": None}
 
 @lru_cache(maxsize=512)
 def _read_offer(text: str) -> Offer:
-    """An offer, which is a value: whoever looks at the same session again gets the same one."""
+    """Read an offer; cached, because the same sessions are read again and again."""
     return OFFER.validate_json(name_pools(gather_offer_options(text)))
 
 
@@ -61,7 +61,7 @@ def _write_text(value: Any) -> str:
     return plain(str(value))
 
 
-# How a value of each type is stored, and read again; None: as it is.
+# How a value of each type is stored and read; None: as it is.
 BY_TYPE: dict[Any, tuple[Callable[[Any], Any], Callable[[Any], Any] | None]] = {
     str: (_write_text, None),
     Phase: (_write_text, Phase),
@@ -81,18 +81,18 @@ SESSION = select(*(S[name] for name in NAMES))
 
 
 def to_stored(name: str, value: Any) -> Any:
-    """One field of a session, or `due`, as it is stored."""
+    """Convert a session's field, or `due`, to its stored form."""
     return micros_or_none(value) if name == "due" else WRITERS[name](value)
 
 
 def session_row(session: Session, due: int | None) -> dict[str, Any]:
-    """A session as it is stored."""
+    """Convert a session to a row."""
     row = {name: write(getattr(session, name)) for name, write in WRITERS.items()}
     return {**row, "platform": session.offer.platform, "due": due, **UNCLAIMED}
 
 
 def session_rows(sessions: Iterable[Session], due: Callable[[Session], int | None]) -> list[dict[str, Any]]:
-    """Sessions as they are stored; what one shares with the one before it is written once."""
+    """Convert sessions to rows; what a session shares with the one before it is converted once."""
     rows: list[dict[str, Any]] = []
     before: Session | None = None
     row: dict[str, Any] = {}
@@ -113,7 +113,7 @@ def session_rows(sessions: Iterable[Session], due: Callable[[Session], int | Non
 
 @lru_cache(maxsize=1024)
 def read_session(row: Row) -> Session:
-    """A session out of its row, which is a value too: while its row is the same, it is the same object."""
+    """Read a session from its row; cached, so that the same row gives the same object."""
     values = list(row)
     for number, read in READERS:
         values[number] = read(values[number])

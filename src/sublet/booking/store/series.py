@@ -44,28 +44,28 @@ class SeriesStore:
     """Recurring bookings, as one transaction sees and changes them."""
 
     def __init__(self, sql: Sql) -> None:
-        """Of this transaction."""
+        """Use this transaction."""
         self._sql = sql
 
     def add(self, new: Series) -> None:
-        """Record one."""
+        """Record a new booking."""
         row: dict[str, Any] = {name: plain(getattr(new, name)) for name in ("id", "person", "name", "every", "fit")}
         row |= {"document": plain(new.document), "seats_each": new.seats_each, "state": new.state.value}
         row |= {"created": micros(new.created), "expires": micros(new.expires), "seats": dump(SEATS, new.seats)}
         self._sql.change(ADD, row | {"for_group": plain(new.group)})
 
     def save(self, changed: Series) -> None:
-        """Record what became of it."""
+        """Save the state and seats of a booking."""
         new = {"of_id": changed.id, "new_state": changed.state.value, "new_seats": dump(SEATS, changed.seats)}
         self._sql.change(SAVE, new)
 
     def get(self, id: str) -> Series | None:
-        """The one of this id."""
+        """Return the booking with this id, or None."""
         row = self._sql.row(GET, {"of_id": plain(id)})
         return _read(row) if row else None
 
     def find(self, name: str, person: str) -> list[Series]:
-        """A person's own whose id begins so; two at most."""
+        """Find a person's bookings by the beginning of their id; two at most."""
         low = name.lower()
         if not low or not set(low) <= set("0123456789abcdef-"):
             return []
@@ -73,18 +73,18 @@ class SeriesStore:
         return [_read(row) for row in rows]
 
     def list(self, person: str, most: int = 100) -> list[Series]:
-        """A person's own, the newest first."""
+        """List a person's bookings, newest first."""
         return [_read(row) for row in self._sql.rows(OF, {"of_person": plain(person), "most": most})]
 
     def list_shared(self, groups: Collection[str], most: int = 100) -> Sequence[Series]:
-        """The booked ones whose seats the members of these groups may take, the newest first."""
+        """List the accepted bookings whose seats members of these groups may take, newest first."""
         if not groups:
             return []
         shared = SHARED.where(C.for_group.in_(sorted(groups))).limit(most)
         return [_read(row) for row in self._sql.select(shared)]
 
     def note_taker(self, giver: str, session: str, taker: str) -> None:
-        """A session has become someone else's: if it is a seat of a booking, that says so."""
+        """Record the new owner of a session in the giver's booking, if it is a seat of one."""
         for known in self.list(giver, MOST_OF_ONE):
             if any(seat.offer == session for seat in known.seats):
                 self.save(known.give_to(session, taker))

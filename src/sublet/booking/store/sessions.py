@@ -1,4 +1,4 @@
-"""Sessions: found, listed and moved from phase to phase."""
+"""Sessions: finding, listing, and moving them from phase to phase."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from sublet.kernel.errors import BadRequest
 from sublet.people.store.tables import tokens
 
 STATES = tuple(str(phase) for phase in Phase)
-ENDS = frozenset({Phase.COMPLETED, Phase.FAILED, Phase.CANCELLED})  # of what was accepted
+ENDS = frozenset({Phase.COMPLETED, Phase.FAILED, Phase.CANCELLED})  # of accepted sessions
 
 ADD = insert(sessions)
 GET = SESSION.where(S.id == bind("session_id"))
@@ -64,7 +64,7 @@ REJECT_SIBLINGS = (
 HELD = select(func.count(S.offerset.distinct())).where(
     OFFERED,
     S.person == bind("of_person"),
-    S.expires + 0 > bind("at"),  # + 0: else SQLite goes through everybody's, by when they expire
+    S.expires + 0 > bind("at"),  # + 0: else SQLite scans everyone's, by their expiry
 )
 COUNTS = select(S.phase, func.count()).group_by(S.phase)
 COUNTS_OF = COUNTS.where(S.person == bind("of_person"))
@@ -97,10 +97,10 @@ NARROWED: dict[str, ColumnElement[bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some sessions of a longer list."""
+    """A page of a longer list of sessions."""
 
     items: tuple[Session, ...]
-    next: str | None  # the cursor to go on with
+    next: str | None  # the cursor of the next page
 
 
 DUE = select(S.due).where(S.id == bind("of_id"))
@@ -110,7 +110,7 @@ class SessionStore(Claims):
     """The sessions, as one transaction sees and changes them."""
 
     def add(self, new: Iterable[Session], due: datetime | None = None) -> None:
-        """Record them; `due` is when the loop must look at them first."""
+        """Record sessions; `due` is when the loop must look at them first."""
         first = micros_or_none(due)
         self._sql.change_many(ADD, [session_row(session, first) for session in new])
 
@@ -119,16 +119,16 @@ class SessionStore(Claims):
         self._sql.change_many(ADD, session_rows(new, lambda session: micros(session.expires)))
 
     def get(self, id: str) -> Session | None:
-        """The one with this id."""
+        """Return the session with this id, or None."""
         row = self._sql.row(GET, {"session_id": plain(id)})
         return None if row is None else read_session(row)
 
     def of_set(self, offerset: str) -> list[Session]:
-        """All sessions of an offer set."""
+        """Return all sessions of an offer set."""
         return [read_session(row) for row in self._sql.rows(OF_SET, {"of_set": plain(offerset)})]
 
     def find(self, prefix: str, person: str | None = None, limit: int = 100) -> list[Session]:
-        """Those whose id begins like this, of everybody or of one person; some of them if there are many."""
+        """Find sessions by the beginning of their id, of everyone or of one person, up to a limit."""
         low = prefix.lower()
         if not low or not set(low) <= set("0123456789abcdef-"):
             return []
@@ -137,7 +137,7 @@ class SessionStore(Claims):
         return [read_session(row) for row in rows]
 
     def find_by_name(self, name: str, person: str, limit: int = 100) -> list[Session]:
-        """A person's accepted sessions of exactly this name, newest first."""
+        """Find a person's accepted sessions of exactly this name, newest first."""
         rows = self._sql.rows(BY_NAME, {"of": person, "called": plain(name), "most": limit})
         return [read_session(row) for row in rows]
 
@@ -157,9 +157,10 @@ class SessionStore(Claims):
         limit: int = 100,
         after: str | None = None,
     ) -> Page:
-        """Newest first; `name` is the whole name, or a pattern with `*`; `active` are those being worked on (or not).
+        """List sessions, newest first; `name` is a whole name, or a pattern with `*`.
 
-        `app` is a name, or NAME@NUMBER for one version of it; `since` and `until` say when they were asked for.
+        `active` selects active sessions, or ended ones if it is false. `app` is a name, or NAME@NUMBER for one version
+        of it; `since` and `until` say when they were asked for.
         """
         among = None if active is None else (ACTIVE if active else OVER)
         kept = [set(some) for some in (phases, among) if some is not None]
@@ -192,10 +193,10 @@ class SessionStore(Claims):
         known: Session | None = None,
         **changes: Any,
     ) -> Session | None:
-        """Move it to a phase and say how it is now; None if it is not in a phase from which that is a move.
+        """Move a session to a phase and return it; None if its present phase doesn't allow that.
 
-        `when` narrows those phases, `token` is a claim that must still hold, and `changes` are other fields of the
-        session, or `due`. `known` is the session as this transaction has read it, so that it is not read again.
+        `when` narrows the allowed phases, `token` is a claim that must still hold, and `changes` are other fields of
+        the session, or `due`. `known` is the session as this transaction has read it, so that it is not read again.
         """
         allowed = [phase for phase in (Phase if when is None else when) if to in MOVES[phase]]
         moved = self._change(id, allowed, now, token, {"phase": to, **changes}, known)
@@ -218,7 +219,7 @@ class SessionStore(Claims):
         return self._change(id, tuple(Phase) if when is None else tuple(when), now, token, changes)
 
     def reject_siblings(self, accepted: Session, now: datetime) -> Sequence[Session]:
-        """Reject what else was offered in the set, and say what that was (as it was)."""
+        """Reject the other offers of the set, and return them as they were."""
         params = {"of_set": accepted.offerset, "session_id": accepted.id}
         siblings = [read_session(row) for row in self._sql.rows(OFFERED_SIBLINGS, params)]
         if siblings:
@@ -226,41 +227,41 @@ class SessionStore(Claims):
         return siblings
 
     def waiting(self, platform: str, limit: int) -> Sequence[str]:
-        """The ids of those that wait for their time on a platform, the first to start first."""
+        """Return the ids of sessions that wait for their time on a platform, the earliest start first."""
         return [id for (id,) in self._sql.rows(WAITS, {"on_platform": platform, "most": limit})]
 
     def active(self, platform: str) -> dict[str, str]:
-        """The sessions that are being worked on and have a job on the platform: id → job."""
+        """Return the jobs of active sessions on a platform, by session id."""
         return dict(self._sql.rows(RUNNING_JOBS, {"on_platform": platform}))
 
     def find_due(self, id: str) -> datetime | None:
-        """When the loop looks at it next: of a session that is over, when its files go."""
+        """Return when the loop looks at a session next; for a session that is over, when its files are removed."""
         row = self._sql.row(DUE, {"of_id": id})
         return moment_or_none(row[0]) if row else None
 
     def with_files(self, ids: Collection[str]) -> set[str]:
-        """Those of them that are being worked on, or over with their files still kept."""
+        """Return which of these sessions are active, or over with their files still kept."""
         query = select(S.id).where(S.id.in_(list(ids)), or_(WORKED_ON, S.due.is_not(None)))
         return {row[0] for row in self._sql.select(query)}
 
     def by_job(self, platform: str, jobs: Collection[str]) -> Sequence[Session]:
-        """The sessions that are being worked on and whose jobs on the platform these are."""
+        """Return the active sessions that have these jobs on a platform."""
         wanted = [job for job in jobs if job]
         query = SESSION.where(S.platform == platform, S.job.in_(wanted), WORKED_ON)
         return [read_session(row) for row in self._sql.select(query)] if wanted else []
 
     def count_held(self, person: str, now: datetime) -> int:
-        """For how many requests of a person offers are held now."""
+        """Count the requests of a person for which offers are held now."""
         return self._sql.number(HELD, {"at": micros(now), "of_person": plain(person)})
 
     def count_by_phase(self, person: str | None = None) -> dict[Phase, int]:
-        """How many there are in each phase, of everyone or of one person."""
+        """Count the sessions in each phase, of everyone or of one person."""
         of = {"of_person": plain(person or "")}
         counted: dict[str, int] = dict(self._sql.rows(COUNTS if person is None else COUNTS_OF, of if person else {}))
         return {phase: counted.get(phase.value, 0) for phase in Phase}
 
     def delete(self, id: str) -> bool:
-        """Remove it with its events and its own tokens, and its offer set if it was the last; whether there was one."""
+        """Delete a session with its events and tokens, and its offer set if it was the last; return if it was there."""
         session = self.get(id)
         if session is None:
             return False
@@ -295,7 +296,7 @@ class SessionStore(Claims):
 
 @cache
 def _update(columns: tuple[str, ...], phases: tuple[str, ...], claimed: bool) -> Update:
-    """The guarded update of these columns; there are few combinations, so each is compiled once."""
+    """Build the guarded update of these columns; cached, because there are few combinations."""
     new: dict[str, BindParameter[Any]] = {name: bind(f"new_{name}") for name in (*columns, "modified")}
     statement = update(sessions).where(S.id == bind("session_id")).values(new)
     if phases != tuple(sorted(STATES)):
@@ -305,7 +306,7 @@ def _update(columns: tuple[str, ...], phases: tuple[str, ...], claimed: bool) ->
 
 @lru_cache(maxsize=256)
 def _listing(given: tuple[str, ...], states: tuple[str, ...] | None) -> Select[Any]:
-    """The list that is narrowed by what is given; there are few combinations, so each is compiled once."""
+    """Build the query with these filters; cached, because there are few combinations."""
     query: Select[Any] = SESSION.order_by(S.created.desc(), S.id.desc()).limit(bind("most"))
     if states is not None:
         query = query.where(S.phase.in_(states))
@@ -319,7 +320,7 @@ def _listing(given: tuple[str, ...], states: tuple[str, ...] | None) -> Select[A
 
 
 def _escape(text: str) -> str:
-    """A text of which each character stands for itself in a LIKE."""
+    """Escape a text so that each character stands for itself in a LIKE."""
     return text.replace("/", "//").replace("%", "/%").replace("_", "/_")
 
 

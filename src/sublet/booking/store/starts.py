@@ -1,4 +1,4 @@
-"""How plans of shared queues came true: for each job that started, when it was planned to, and when it did."""
+"""How predicted starts of shared queues came true: the planned and the actual start of each job."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ class Starts:
     """The starts, as one transaction sees and adds to them."""
 
     def __init__(self, sql: Sql) -> None:
-        """Of this transaction."""
+        """Use this transaction."""
         self._sql = sql
 
     def add(self, session: str, platform: str, sample: Sample, site: str = "") -> None:
-        """Record one; a session's start counts once, for where the platform is."""
+        """Record a start, once for each session, at the platform's site."""
         if self._sql.row(KNOWN, {"of_session": session}) is None:
             row = {"session": session, "platform": platform, "site": site, "queue": sample.queue, "nodes": sample.nodes}
             row |= {"cores": sample.cores, "planned": micros(sample.planned), "actual": micros(sample.actual)}
             self._sql.change(ADD, row | {"at": micros(sample.at), "length": span_of(sample.length)})
 
     def since(self, platform: str, after: datetime, site: str = "") -> list[Sample]:
-        """The newest of a platform, while it was there, whose plan was made after this, oldest first."""
+        """Return the newest samples of a platform at a site, planned after this time; oldest first."""
         rows = self._sql.rows(SINCE, {"on_platform": platform, "at_site": site, "after": micros(after)})
         return [_read(row) for row in reversed(rows)]
 
     def forget(self, before: datetime) -> int:
-        """Remove what is too old to count; how many."""
+        """Remove samples that are too old to count, and return how many."""
         return self._sql.change(FORGET, {"before": micros(before)})
 
 

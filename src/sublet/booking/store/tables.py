@@ -1,4 +1,4 @@
-"""What is asked for, booked and run, and what is heard of it."""
+"""Tables of requests, bookings, sessions and their events."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from sqlalchemy import BigInteger, Column, ForeignKey, Index, Table, Text, Uniqu
 from sublet.booking.model.phases import ACTIVE, Phase
 from sublet.kernel.db.schema import Id, Serial, metadata
 
-# In so many words, because SQLite uses a partial index only for a query with the same words.
+# Literal values, because SQLite uses a partial index only for a query with the same text.
 WORKED_ON = text("phase IN ({})".format(", ".join(f"'{phase}'" for phase in sorted(ACTIVE))))
 OFFERED = text(f"phase = '{Phase.OFFERED}'")
 WAITING = text(f"phase = '{Phase.WAITING}'")
@@ -17,7 +17,7 @@ offersets = Table(
     metadata,
     Column("id", Id, primary_key=True),
     Column("person", Text, nullable=False),
-    Column("key", Text),  # the asker's own, so that asking again gives the same set
+    Column("key", Text),  # the person's idempotency key: asking again gives the same set
     Column("created", BigInteger, nullable=False),
     Column("expires", BigInteger, nullable=False),
     Column("result", Text, nullable=False),
@@ -40,7 +40,7 @@ sessions = Table(
     Column("kind", Text, nullable=False),
     Column("platform", Text, nullable=False),
     Column("phase", Text, nullable=False),
-    Column("app", Id, nullable=False, server_default=""),  # the version that it runs; empty: it is no app
+    Column("app", Id, nullable=False, server_default=""),  # the app version that it runs; empty: no app
     Column("offer", Text, nullable=False),
     Column("created", BigInteger, nullable=False),
     Column("modified", BigInteger, nullable=False),
@@ -58,7 +58,7 @@ sessions = Table(
     Column("end", Text),
     Column("connectors", Text),
     Column("lost", BigInteger),  # since when its platform has had no record of it
-    Column("own_id", Text, nullable=False, server_default=""),  # what its platform itself calls its job
+    Column("own_id", Text, nullable=False, server_default=""),  # its platform's own name for the job
     Column("due", BigInteger),  # when the loop must look at it next
     Column("claim_owner", Text),
     Column("claim_token", Text),
@@ -84,7 +84,7 @@ sessions = Table(
     ),
     Index(
         "sessions_offered",
-        "phase",  # always the same; but by it SQLite sees that no other index has less to read
+        "phase",  # constant, but by it SQLite sees that no other index has less to read
         "person",
         "platform",
         "created",
@@ -100,7 +100,7 @@ calendars = Table(
     metadata,
     Column("platform", Text, primary_key=True),
     Column("version", BigInteger, nullable=False),  # of the newest change to its bookings
-    Column("floor", BigInteger, nullable=False),  # what is remembered from before this version is read anew
+    Column("floor", BigInteger, nullable=False),  # a calendar in memory that is older than this version is reloaded
     Column("nodes", Text, nullable=False),
     Column("pools", Text, nullable=False),
 )
@@ -111,7 +111,7 @@ bookings = Table(
     Column("platform", Text, ForeignKey("calendars.platform"), primary_key=True),
     Column("key", Id, primary_key=True),  # an offer set's id for a hold, a session's id for a booking
     Column("version", BigInteger, nullable=False),  # of the calendar when it last changed
-    Column("takes", Text),  # NULL: released; kept until no process needs to hear of it
+    Column("takes", Text),  # NULL: released; kept until no process needs to learn of it
     Index(None, "platform", "version"),
 )
 
@@ -141,18 +141,18 @@ starts = Table(
     Column("planned", BigInteger, nullable=False),
     Column("actual", BigInteger, nullable=False),
     Column("at", BigInteger, nullable=False),  # when the plan was made
-    Column("site", Text, nullable=False, server_default=""),  # where the platform was then
-    Column("length", BigInteger, nullable=False, server_default="0"),  # that was asked for; 0: not known
+    Column("site", Text, nullable=False, server_default=""),  # the platform's site at that time
+    Column("length", BigInteger, nullable=False, server_default="0"),  # the requested duration; 0: unknown
     Index(None, "platform", "at"),
 )
 
 dependencies = Table(
     "dependencies",
     metadata,
-    Column("session", Id, primary_key=True),  # it waits
-    Column("after", Id, primary_key=True),  # for this one, which may be deleted meanwhile
-    Column("phase", Text),  # in which that one is over
-    Column("words", Text, nullable=False),  # how it ended
+    Column("session", Id, primary_key=True),  # the session that waits
+    Column("after", Id, primary_key=True),  # the session that it waits for, which may be deleted meanwhile
+    Column("phase", Text),  # the phase in which that session ended
+    Column("words", Text, nullable=False),  # how that session ended
     Index(None, "after"),
 )
 
@@ -163,8 +163,8 @@ drains = Table(
     Column("by", Text, nullable=False),
     Column("reason", Text, nullable=False),
     Column("created", BigInteger, nullable=False),
-    Column("until", BigInteger),  # when it ends by itself; NULL: when an operator ends it
-    Column("ends", BigInteger),  # when what still runs there is cancelled; NULL: it may finish
+    Column("until", BigInteger),  # when it ends automatically; NULL: when an operator ends it
+    Column("ends", BigInteger),  # when running sessions are cancelled; NULL: they may finish
 )
 
 pledges = Table(
@@ -172,7 +172,7 @@ pledges = Table(
     metadata,
     Column("platform", Text, primary_key=True),
     Column("name", Text, primary_key=True),
-    Column("settings", Text, nullable=False),  # JSON, as the settings of a platform have it
+    Column("settings", Text, nullable=False),  # JSON, in the form of a platform's settings
     Column("changed", BigInteger, nullable=False),
     Column("by", Text, nullable=False),  # who changed it last
 )
@@ -180,8 +180,8 @@ pledges = Table(
 clocks = Table(
     "clocks",
     metadata,
-    Column("boot", Text, primary_key=True),  # the id of one run of one machine
-    Column("offset", BigInteger, nullable=False),  # how far its clock was ahead of the time since its start
+    Column("boot", Text, primary_key=True),  # the id of one boot of one machine
+    Column("offset", BigInteger, nullable=False),  # how far its clock was ahead of the time since boot
     Column("step", BigInteger, nullable=False),  # by how much its clock was last set forward, or (below 0) back
     Column("stepped", BigInteger),  # when that was noticed; NULL: never
 )
@@ -218,7 +218,7 @@ series = Table(
     Column("expires", BigInteger, nullable=False),
     Column("state", Text, nullable=False),
     Column("seats", Text, nullable=False),  # JSON: its sessions
-    Column("for_group", Text, nullable=False, server_default=""),  # whose members may take seats; empty: nobody
+    Column("for_group", Text, nullable=False, server_default=""),  # the group whose members may take seats; empty: none
     Index(None, "person", "created"),
     Index(None, "for_group", "created"),
 )
@@ -227,28 +227,28 @@ keys = Table(
     "keys",
     metadata,
     Column("person", Text, primary_key=True),
-    Column("key", Text, primary_key=True),  # what is done, and the idempotency key for it
+    Column("key", Text, primary_key=True),  # the action, and its idempotency key
     Column("digest", Text, nullable=False),  # of the request
     Column("created", BigInteger, nullable=False),
     Index(None, "created"),
 )
 
-broker_asks = Table(  # what was asked of other brokers, until it is recorded what came of it
+broker_asks = Table(  # requests to other brokers, until their outcome is recorded
     "broker_asks",
     metadata,
-    Column("key", Id, primary_key=True),  # sent again under it, it is the same request there
+    Column("key", Id, primary_key=True),  # the idempotency key: sent again, it is the same request there
     Column("broker", Text, nullable=False),
     Column("person", Text, nullable=False),
     Column("document", Text, nullable=False),
     Column("via", Text, nullable=False),
-    Column("offerset", Text, nullable=False),  # its address there, once that is known
+    Column("offerset", Text, nullable=False),  # the address of the offer set there, once known
     Column("created", BigInteger, nullable=False),
-    Column("due", BigInteger, nullable=False),  # when it is seen to that nothing stays held there
+    Column("due", BigInteger, nullable=False),  # when to make sure that nothing stays held there
     Column("tries", BigInteger, nullable=False),
     Index(None, "due"),
 )
 
-broker_offers = Table(  # offers of other brokers that were passed on, until they are known to hold nothing there
+broker_offers = Table(  # offers of other brokers that were passed on, until nothing is held for them there
     "broker_offers",
     metadata,
     Column("session", Id, primary_key=True),  # the session here

@@ -1,4 +1,4 @@
-"""When interactive sessions were last open in front of someone."""
+"""When interactive sessions were last open."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ class VisitStore:
     """Visits, as one transaction sees and changes them."""
 
     def __init__(self, sql: Sql) -> None:
-        """Of this transaction."""
+        """Use this transaction."""
         self._sql = sql
 
     def note(self, session: str, now: datetime) -> None:
-        """Someone has it open now."""
+        """Record that someone has a session open now."""
         if self._sql.row(GET, {"of_session": session}) is None:
             self._sql.change(ADD, {"session": session, "seen": micros(now)})
         else:
             self._sql.change(SEE, {"of_session": session, "at": micros(now)})
 
     def get(self, session: str) -> datetime | None:
-        """When someone last had it open; None: nobody ever had."""
+        """Return when someone last had a session open; None if nobody had."""
         row = self._sql.row(GET, {"of_session": session})
         return moment(row[0]) if row else None
 
     def forget(self, session: str) -> None:
-        """It is over."""
+        """Remove the visits of a session, because it is over."""
         self._sql.change(FORGET, {"of_session": session})

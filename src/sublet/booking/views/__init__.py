@@ -1,1 +1,1 @@
-"""What travels over HTTP about offers, sessions, platforms and events: light, for the command line too."""
+"""Data that travels over HTTP about offers, sessions, platforms and events; quick to load for the command line too."""

@@ -1,4 +1,4 @@
-"""Other brokers that requests are passed on to."""
+"""Views of other brokers that requests are forwarded to."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from datetime import datetime
 
 @dataclass(frozen=True, kw_only=True)
 class BrokerAddition:
-    """Adds a broker. Its token is stored sealed, and never shown again."""
+    """A broker to add. Its token is stored sealed, and never shown again."""
 
     name: str
     url: str
-    token: str = ""  # of this service; empty: people show their own
+    token: str = ""  # this service's own; empty: people show theirs
     older: bool = False  # it speaks a schema before 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class BrokerToken:
-    """Another token for a broker."""
+    """A new token for a broker."""
 
     token: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class BrokerView:
-    """Another broker that requests are passed on to; its token is shown to nobody."""
+    """A broker that requests are forwarded to; its token is never shown."""
 
     name: str
     url: str
@@ -39,6 +39,6 @@ class BrokerView:
 
 @dataclass(frozen=True, kw_only=True)
 class BrokerList:
-    """All of them."""
+    """All brokers."""
 
     items: tuple[BrokerView, ...]

@@ -1,4 +1,4 @@
-"""From the values of booking to what a person sees under /v1."""
+"""Converts the values of booking to the views under /v1."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from sublet.booking.views.quotes import QuoteView, RunTimeView, StagingView, Ter
 from sublet.booking.views.sessions import ConnectorView, EndView, SessionView, UsageView
 
 SHORT = 8  # characters of an id that a person needs to type
-SAME = tuple(  # what a view shows of a session as it is
+SAME = tuple(  # fields that a view shows unchanged
     name for name, kind in get_type_hints(SessionView).items() if get_type_hints(Session).get(name) == kind
 )
 
@@ -42,7 +42,7 @@ SAME = tuple(  # what a view shows of a session as it is
 def offerset_view(
     offerset: OfferSet, base: str, notes: Sequence[str] = (), prefer: Preference = "soonest"
 ) -> OfferSetView:
-    """An offer set, with its offers as they are now."""
+    """Convert an offer set, with its offers as they are now."""
     executable = offerset.request.executable
     return OfferSetView(
         id=offerset.id,
@@ -63,7 +63,7 @@ def offerset_view(
 
 
 def offer_view(session: Session) -> OfferView:
-    """A session that is, or was, an offer."""
+    """Convert a session that is, or was, an offer."""
     offer = session.offer
     return OfferView(
         id=session.id,
@@ -95,7 +95,7 @@ def offer_view(session: Session) -> OfferView:
 
 
 def session_view(session: Session, base: str) -> SessionView:
-    """A session; `base` is where its page and its connectors are reached."""
+    """Convert a session; `base` is the address under which its page and connectors are reached."""
     offer = session.offer
     return SessionView(
         **{name: getattr(session, name) for name in SAME},
@@ -129,7 +129,7 @@ def session_view(session: Session, base: str) -> SessionView:
 
 
 def terms_view(offer: Offer) -> TermsView:
-    """On which terms an offer is made."""
+    """Convert the terms of an offer."""
     terms, first = offer.terms, find_first_terms(offer.terms)
     view = TermsView(kind=terms.kind)
     if isinstance(terms, Remote):
@@ -142,7 +142,7 @@ def terms_view(offer: Offer) -> TermsView:
 
 
 def staging_view(session: Session) -> StagingView | None:
-    """How long bringing its data takes, and took."""
+    """Convert how long a session's staging should take, and took; None if nothing is staged."""
     staging, took = session.offer.staging, session.staged
     if not staging.items:
         return None
@@ -159,7 +159,7 @@ def staging_view(session: Session) -> StagingView | None:
 
 
 def run_time_view(session: Session) -> RunTimeView | None:
-    """How long it will run, as earlier runs did, and by when it is likely to be over."""
+    """Convert how long a session is likely to run; None if too little is known of earlier runs."""
     estimate, over = session.offer.run_time, find_likely_end(session)
     if estimate is None or over is None:
         return None
@@ -176,12 +176,12 @@ def run_time_view(session: Session) -> RunTimeView | None:
 
 
 def quote_views(quotes: Iterable[Quote]) -> tuple[QuoteView, ...]:
-    """Costs, or performances."""
+    """Convert costs, or metrics."""
     return tuple(QuoteView(type=q.type, min=q.min, max=q.max, description=q.description) for q in quotes)
 
 
 def reason_view(reason: Reason) -> ReasonView:
-    """Why not."""
+    """Convert a reason."""
     return ReasonView(
         kind=reason.kind,
         field=reason.field,
@@ -195,7 +195,7 @@ def reason_view(reason: Reason) -> ReasonView:
 
 
 def end_view(end: End) -> EndView:
-    """How it ended."""
+    """Convert an end."""
     used = end.usage
     return EndView(
         kind=end.kind.value,
@@ -209,7 +209,7 @@ def end_view(end: End) -> EndView:
 
 
 def event_view(event: Event) -> EventView:
-    """Something that happened."""
+    """Convert an event."""
     return EventView(
         id=event.id,
         time=event.time,
@@ -222,7 +222,7 @@ def event_view(event: Event) -> EventView:
 
 
 def node_views(nodes: Iterable[Node]) -> tuple[NodeView, ...]:
-    """Machines."""
+    """Convert nodes."""
     return tuple(NodeView(name=n.name, **sizes_of(n)) for n in nodes)
 
 
@@ -234,7 +234,7 @@ def calendar_view(
     pools: Mapping[str, int],
     busy: Mapping[str, Iterable[Take]],
 ) -> CalendarView:
-    """What is taken, one lane for each node and pool."""
+    """Convert what is taken on a platform, with one lane for each node and pool."""
     lanes = [LaneView(name=n.name, **sizes_of(n), busy=_busy(busy.get(n.name, ()), pool=False)) for n in nodes]
     lanes += [
         LaneView(name=name, pool=True, size=size, busy=_busy(busy.get(name, ()), pool=True))

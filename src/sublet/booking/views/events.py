@@ -1,4 +1,4 @@
-"""What happened to sessions."""
+"""Views of events."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class EventView:
 
 @dataclass(frozen=True, kw_only=True)
 class EventPage:
-    """Some of the events, oldest first; `next` is the id to go on after."""
+    """A page of events, oldest first; `next` is the id to continue after."""
 
     items: tuple[EventView, ...]
     next: int | None = None

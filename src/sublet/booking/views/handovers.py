@@ -1,4 +1,4 @@
-"""Sessions that change hands."""
+"""Views of hand-overs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, kw_only=True)
 class HandOverAsk:
-    """Which session is to be whose."""
+    """A session to hand over, and its new owner."""
 
     session: str
     to: str
@@ -16,7 +16,7 @@ class HandOverAsk:
 
 @dataclass(frozen=True, kw_only=True)
 class HandOverView:
-    """A session that its owner wants to give to someone."""
+    """A session that its owner offers to someone."""
 
     session: str
     giver: str
@@ -26,6 +26,6 @@ class HandOverView:
 
 @dataclass(frozen=True, kw_only=True)
 class HandOverList:
-    """What the asker wants to give, or could take."""
+    """The sessions that the person offers, and those offered to the person."""
 
     items: tuple[HandOverView, ...]

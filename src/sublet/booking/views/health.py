@@ -1,4 +1,4 @@
-"""That the service is there."""
+"""View of the service's health."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class HealthView:
-    """That the service is there, and what it serves."""
+    """Whether the service works, and what it serves."""
 
-    status: str  # "ok", or "failing" when sessions can't be carried on at present
+    status: str  # "ok", or "failing" when sessions can't continue at present
     version: str
     mode: str
     platforms: tuple[str, ...] = ()
-    database: str = ""  # what it keeps sessions in, for who may know it
+    database: str = ""  # the kind of database, if the person may know it
     problem: str = ""  # why it is failing
-    clock: str = ""  # when and by how much the machine's clock was set, for who may know it
+    clock: str = ""  # when and by how much the machine's clock was set, if the person may know it

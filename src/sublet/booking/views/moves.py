@@ -1,4 +1,4 @@
-"""What is said to and of a session beside what it is: why it is there, and more time for it."""
+"""Views for explaining, pausing, cancelling, extending and repeating sessions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sublet.booking.views.sessions import SessionView
 
 @dataclass(frozen=True, kw_only=True)
 class Explanation:
-    """Why a session is where it is, in sentences."""
+    """Why a session is in its phase, in sentences."""
 
     session: str
     phase: str
@@ -20,7 +20,7 @@ class Explanation:
 
 @dataclass(frozen=True, kw_only=True)
 class PauseView:
-    """A session that was paused, or goes on, and how: held in its queue, or stopped where it runs."""
+    """A session that was paused or resumed, and how: held in its queue, or stopped where it runs."""
 
     session: SessionView
     how: str
@@ -28,14 +28,14 @@ class PauseView:
 
 @dataclass(frozen=True, kw_only=True)
 class CancelAsk:
-    """Asks to stop a session; its owner sees the reason."""
+    """A request to cancel a session; its owner sees the reason."""
 
     reason: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CancelAllAsk:
-    """Asks to stop several sessions, by their ids; with `dry_run` nothing is done."""
+    """A request to cancel several sessions, by their ids; with `dry_run` nothing is done."""
 
     sessions: tuple[str, ...]
     reason: str = ""
@@ -44,7 +44,7 @@ class CancelAllAsk:
 
 @dataclass(frozen=True, kw_only=True)
 class CancelView:
-    """Which sessions are being cancelled, or would be; `over` had ended, or were being cancelled already."""
+    """The sessions that are being cancelled, or would be; `over` had ended, or were being cancelled already."""
 
     cancelled: tuple[SessionView, ...]
     over: tuple[SessionView, ...] = ()
@@ -53,7 +53,7 @@ class CancelView:
 
 @dataclass(frozen=True, kw_only=True)
 class ExtendAsk:
-    """Asks for more time: by a duration (`30m`), or until an instant; one of the two."""
+    """A request for more time: by a duration (`30m`), or until an instant, but not both."""
 
     by: str = ""
     until: datetime | None = None
@@ -61,7 +61,7 @@ class ExtendAsk:
 
 @dataclass(frozen=True, kw_only=True)
 class AgainAsk:
-    """Asks for the same once more; what is left out stays, except a start, which is then as soon as possible."""
+    """A request to run the same again; what is left out stays, except `start`, which becomes as soon as possible."""
 
     cores: int | str = ""
     memory: str = ""
@@ -73,6 +73,6 @@ class AgainAsk:
     queue: str = ""
     project: str = ""
     name: str = ""
-    set: dict[str, Any] = field(default_factory=dict)  # parameters, as they are
-    words: dict[str, str] = field(default_factory=dict)  # parameters as text, typed like what they replace
-    scheduler: dict[str, Any] = field(default_factory=dict)  # constraint, nice, …: as a request has them
+    set: dict[str, Any] = field(default_factory=dict)  # parameters, as JSON values
+    words: dict[str, str] = field(default_factory=dict)  # parameters as text, typed like the values that they replace
+    scheduler: dict[str, Any] = field(default_factory=dict)  # constraint, nice, …: as in a request

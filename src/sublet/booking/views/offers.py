@@ -1,4 +1,4 @@
-"""Offers, sets of them, and reasons why not."""
+"""Views of offers, offer sets, and reasons for a NO."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sublet.booking.views.quotes import QuoteView, RunTimeView, StagingView, Ter
 
 @dataclass(frozen=True, kw_only=True)
 class ReasonView:
-    """Why not: the field, what was wanted, the limit, and the nearest thing that would be a YES."""
+    """A reason for a NO: the field, what was wanted, the limit, and the nearest possible value."""
 
     kind: str
     field: str
@@ -20,36 +20,36 @@ class ReasonView:
     limit: str = ""
     nearest: str = ""
     platform: str = ""
-    as_of: datetime | None = None  # when that was seen which it rests on, if that is a while ago
+    as_of: datetime | None = None  # when the facts behind it were seen, if that is a while ago
 
 
 @dataclass(frozen=True, kw_only=True)
 class OfferView:
-    """One answer to a request: there, then, like this, at this price. Its id is that of the session it can become."""
+    """An answer to a request: where, when, and at which price. Its id is that of the session that it can become."""
 
     id: str
     short: str  # as much of the id as a person needs to type
     phase: str
     platform: str
-    pledge: str = ""  # the parts of it that are drawn on: `srcnet`, `srcnet + open`; none: it has no such parts
+    pledge: str = ""  # the platform's pledges that it draws on: `srcnet`, `srcnet + open`; empty: the platform has none
     way: str
     start: datetime
     latest_start: datetime
     duration: timedelta
     until: datetime  # the end, if it begins at its earliest
     prepare: timedelta
-    nodes: tuple[str, ...]  # exact nodes; empty where the platform chooses
+    nodes: tuple[str, ...]  # exact nodes; empty if the platform chooses
     cores: int  # per node
     memory: int  # per node
     gpus: int  # per node
-    gpu_sorts: tuple[GpuSort, ...] = ()  # of one of which they are; none: nothing is known of them
-    disk: int = 0  # per node, of its own, in bytes
+    gpu_sorts: tuple[GpuSort, ...] = ()  # they are of one of these; empty: unknown
+    disk: int = 0  # bytes of local disk, per node
     storage: dict[str, int] = field(default_factory=dict)
-    pools: dict[str, str] = field(default_factory=dict)  # of each storage, the pool that it is booked in
+    pools: dict[str, str] = field(default_factory=dict)  # the pool in which each storage is booked
     costs: tuple[QuoteView, ...] = ()
     metrics: tuple[QuoteView, ...] = ()
     terms: TermsView
-    staging: StagingView | None = None  # none: there is nothing to bring
+    staging: StagingView | None = None  # none: nothing is staged
     run_time: RunTimeView | None = None  # none: too few earlier runs are known
     why: str
     is_here: bool = False  # on the machine of the service itself
@@ -59,7 +59,7 @@ class OfferView:
 
 @dataclass(frozen=True, kw_only=True)
 class RunWayView:
-    """One way to run something on one platform, and why it is not possible."""
+    """One way to run a request on one platform, and why it is not possible."""
 
     platform: str
     way: str
@@ -88,15 +88,15 @@ class OfferSetView:
     offers: tuple[OfferView, ...] = ()
     reasons: tuple[ReasonView, ...] = ()  # also with a YES: why other platforms said no
     notes: tuple[str, ...] = ()  # in words: what was assumed, or left out
-    unanswered: tuple[str, ...] = ()  # platforms that gave no answer in time, or could not
-    platform: str = ""  # the one that the request names; none: all were asked
-    prefer: str = "soonest"  # by what the offers are sorted, the best first: soonest, here or cheapest
+    unanswered: tuple[str, ...] = ()  # platforms that gave no answer, or not in time
+    platform: str = ""  # the platform that the request names; empty: all were asked
+    prefer: str = "soonest"  # how the offers are sorted, the best first: soonest, here or cheapest
     page: str = ""  # where a person can look at it
 
 
 @dataclass(frozen=True, kw_only=True)
 class OfferSetPage:
-    """The offer sets of which something can still be accepted, the newest first, each with only that."""
+    """The offer sets with open offers, newest first, each with only its open offers."""
 
     items: tuple[OfferSetView, ...]
 
@@ -118,6 +118,6 @@ class PendingView:
 
 @dataclass(frozen=True, kw_only=True)
 class PendingList:
-    """The asker's requests that are being answered now."""
+    """The person's requests that are being answered now."""
 
     items: tuple[PendingView, ...]

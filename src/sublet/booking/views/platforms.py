@@ -1,4 +1,4 @@
-"""Platforms, what they have, and when it is taken."""
+"""Views of platforms: what they have, and when it is taken."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from sublet.booking.views.quotes import QuoteView
 
 @dataclass(frozen=True, kw_only=True)
 class NodeView:
-    """One machine and all it has."""
+    """One node, and all that it has."""
 
     name: str
     cores: int
     memory: int
     gpus: int = 0
-    disk: int = 0  # bytes of its own
+    disk: int = 0  # bytes of local disk
 
 
 @dataclass(frozen=True, kw_only=True)
 class DrainAsk:
-    """Asks to drain a platform: until an instant or until it is undrained, and why.
+    """A request to drain a platform, until an instant or until it is undrained.
 
-    With `now`, what still runs after the `grace` (`10m`) is cancelled; else it finishes.
+    With `now`, sessions that still run after the `grace` (`10m`) are cancelled; else they finish.
     """
 
     until: datetime | None = None
@@ -34,12 +34,12 @@ class DrainAsk:
 
 @dataclass(frozen=True, kw_only=True)
 class DrainView:
-    """A platform that is being drained: nothing new begins there."""
+    """The drain of a platform, on which nothing new starts."""
 
     since: datetime
-    until: datetime | None = None  # when it ends by itself
+    until: datetime | None = None  # when it ends automatically
     reason: str = ""
-    ends: datetime | None = None  # when what still runs is cancelled
+    ends: datetime | None = None  # when running sessions are cancelled
     sentence: str = ""
 
 
@@ -51,9 +51,9 @@ class PlatformView:
     kind: str
     terms: str
     working: bool = True
-    problem: str = ""  # when it is not working: why
+    problem: str = ""  # why it is not working
     needs_login: bool = False  # a person must sign in before anything can be started there
-    trouble: str = ""  # why it can't be asked now: what is shown here was seen before, at `as_of`
+    trouble: str = ""  # why it can't be asked now; the other facts were seen before, at `as_of`
     as_of: datetime | None = None
     nodes: tuple[NodeView, ...] = ()
     pools: dict[str, int] = field(default_factory=dict)  # storage pool → bytes
@@ -61,8 +61,8 @@ class PlatformView:
     metrics: tuple[QuoteView, ...] = ()
     notes: tuple[str, ...] = ()
     contained_only: bool = False
-    ask: str = ""  # for who may not use it, and is told its name alone: how to be let in
-    drain: DrainView | None = None  # it is being drained: it makes no offers, and starts nothing
+    ask: str = ""  # how to get access, if the person only sees its name
+    drain: DrainView | None = None  # while it is drained, it makes no offers and starts nothing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +74,7 @@ class PlatformList:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckView:
-    """One rule of the platform's contract, tried on the live thing."""
+    """One rule of the conformance suite, tried on the live platform."""
 
     rule: str
     ok: bool
@@ -83,7 +83,7 @@ class CheckView:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckList:
-    """Every rule that was tried."""
+    """All rules that were tried."""
 
     items: tuple[CheckView, ...]
 
@@ -92,8 +92,8 @@ class CheckList:
 class SweptView:
     """What was removed from a platform, because no session needs it."""
 
-    sessions: tuple[str, ...]  # whose directories were left there
-    files: tuple[str, ...]  # that sessions shared, by their digests
+    sessions: tuple[str, ...]  # sessions whose directories were left there
+    files: tuple[str, ...]  # shared files, by their digests
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +105,7 @@ class BusyView:
     cores: int = 0
     memory: int = 0
     gpus: int = 0
-    disk: int = 0  # bytes of its own
+    disk: int = 0  # bytes of local disk
     size: int = 0
 
 
@@ -118,14 +118,14 @@ class LaneView:
     cores: int = 0
     memory: int = 0
     gpus: int = 0
-    disk: int = 0  # bytes of its own
+    disk: int = 0  # bytes of local disk
     size: int = 0
     busy: tuple[BusyView, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class CalendarView:
-    """What is taken on a platform between two instants; by whom is not said."""
+    """What is taken on a platform between two instants, without saying by whom."""
 
     platform: str
     start: datetime

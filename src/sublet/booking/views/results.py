@@ -1,4 +1,4 @@
-"""The files that sessions leave."""
+"""Views of the files that sessions leave."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class ResultFileView:
     path: str
     size: int
     modified: datetime
-    etag: str = ""  # of this version of it: what was fetched in part can be fetched on
+    etag: str = ""  # of this version; with it, an interrupted download can resume
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,14 +21,14 @@ class ResultList:
     """The files that a session left."""
 
     items: tuple[ResultFileView, ...]
-    size: int = 0  # of all of them
-    folders: tuple[str, ...] = ()  # that it left with nothing in them
-    kept_until: datetime | None = None  # they are removed then; None: it is not over
+    size: int = 0  # of all files
+    folders: tuple[str, ...] = ()  # empty folders
+    kept_until: datetime | None = None  # when they are removed; None: the session isn't over, or they are gone
 
 
 @dataclass(frozen=True, kw_only=True)
 class ResultKeepAsk:
-    """For how long results are to be kept, from now on."""
+    """How long to keep results, from now on."""
 
     duration: timedelta
 
@@ -42,11 +42,11 @@ class ResultKept:
 
 @dataclass(frozen=True, kw_only=True)
 class SendAsk:
-    """Which results are to be sent where."""
+    """Which results to send where."""
 
-    to: str  # the address; of a folder, if it ends in /
+    to: str  # the address; one that ends in / is a folder
     path: str = "*"  # a file, a folder, or a pattern
-    progress: bool = False  # tell how far each file is, too: lines with `doing`, `done` and `total`
+    progress: bool = False  # also report progress: lines with `doing`, `done` and `total`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,14 +55,14 @@ class SentFileView:
 
     path: str
     size: int
-    to: str  # where it is now
-    road: str = ""  # who sent it, in words; empty: it went through the service
-    was_there: bool = False  # it was sent before, and is there still
+    to: str  # its address now
+    road: str = ""  # how it was sent, in words; empty: through the service
+    was_there: bool = False  # it had been sent before, and is still there
 
 
 @dataclass(frozen=True, kw_only=True)
 class SendProgressView:
-    """How far sending is."""
+    """How far sending has come."""
 
     doing: str  # what is being sent, in words
     done: int  # bytes

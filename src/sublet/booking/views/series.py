@@ -1,4 +1,4 @@
-"""Recurring bookings."""
+"""Views of recurring bookings."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class BookingAsk:
-    """A request that is to run at times that come again."""
+    """A request to run at recurring times."""
 
     every: str  # days, hours and zone: `mon 09:00-12:00 Europe/Berlin`
     request: dict[str, Any] = field(default_factory=dict)  # in the short form, without `start` and `time`
     name: str = ""
-    count: int | None = None  # how often; or
-    until: str = ""  # no time begins at or after this instant
-    without: tuple[str, ...] = ()  # days that are left out, as 2026-12-24
+    count: int | None = None  # how many times
+    until: str = ""  # no time starts at or after this instant
+    without: tuple[str, ...] = ()  # days to leave out, as 2026-12-24
     seats: int = 1  # sessions at each time
-    fit: str = "all"  # all, or some: take those that fit
-    group: str = ""  # whose members may take its seats, one each
+    fit: str = "all"  # all, or some: take the times that fit
+    group: str = ""  # the group whose members may take its seats, one each
 
 
 @dataclass(frozen=True, kw_only=True)
 class BookingMove:
-    """Which day of a booking is changed, and for a move the new time."""
+    """The day of a booking to change, and for a move the new time."""
 
     day: str  # as 2026-12-24, by the clock of the booking's zone
     to: str = ""  # a time to start, as `2026-12-23 09:00`
@@ -38,9 +38,9 @@ class SeatView:
     seat: int
     start: datetime
     end: datetime
-    state: str  # offered, booked, missed, skipped, released or moved
+    state: str  # offered, booked, missed, skipped, released, moved or cancelled
     session: str = ""
-    why: str = ""  # it was missed
+    why: str = ""  # why it was missed
     taker: str = ""  # who took it; empty: nobody
 
 
@@ -59,7 +59,7 @@ class BookingView:
     expires: datetime
     seats: tuple[SeatView, ...] = ()
     organiser: str = ""
-    group: str = ""  # whose members may take its seats
+    group: str = ""  # the group whose members may take its seats
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,11 +67,11 @@ class BookingList:
     """A person's bookings, the newest first."""
 
     items: tuple[BookingView, ...]
-    open: tuple[BookingView, ...] = ()  # of others, of which they can take a seat, or have one
+    open: tuple[BookingView, ...] = ()  # other people's, in which they can take a seat or have one
 
 
 @dataclass(frozen=True, kw_only=True)
 class SeatAsk:
-    """Which seats of a booking are meant: those of one day, or of all times to come."""
+    """Which seats of a booking are meant: those of one day, or of all future times."""
 
     day: str = ""  # as 2026-12-24, by the clock of the booking's zone

@@ -1,4 +1,4 @@
-"""Sessions: what was accepted, and what has become of it."""
+"""Views of sessions."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from sublet.booking.views.quotes import QuoteView, RunTimeView, StagingView, Ter
 
 @dataclass(frozen=True, kw_only=True)
 class UsageView:
-    """What a session used: seconds, seconds of CPU, bytes at most, kWh, and grams of CO2 for those."""
+    """What a session used: seconds, CPU seconds, peak memory in bytes, kWh, and the grams of CO2 for those."""
 
     wall: float = 0.0
     cpu: float = 0.0
     peak_memory: int = 0
     energy: float = 0.0
     carbon: float = 0.0
-    energy_source: str = ""  # measured, or settings: by what the operator says of a core; empty: not known
+    energy_source: str = ""  # measured, or settings: by the operator's figures; empty: unknown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +36,7 @@ class EndView:
 
 @dataclass(frozen=True, kw_only=True)
 class ConnectorView:
-    """A way in to a running session."""
+    """A way to connect to a running session."""
 
     kind: str
     status: str
@@ -46,7 +46,7 @@ class ConnectorView:
 
 @dataclass(frozen=True, kw_only=True)
 class SessionView:
-    """A session: what was accepted, and what has become of it."""
+    """A session: what was accepted, and its present state."""
 
     id: str
     short: str  # as much of the id as a person needs to type
@@ -56,18 +56,18 @@ class SessionView:
     kind: str  # the executable's short kind
     phase: str
     condition: str = ""  # in words, beside the phase
-    marks: tuple[str, ...] = ()  # for programs: paused, warned, lost, login-needed, unreachable, held-back
+    marks: tuple[str, ...] = ()  # for programs: the values of Mark, as paused, lost or login-needed
     platform: str
-    pledge: str = ""  # the parts of it that are drawn on: `srcnet`, `srcnet + open`; none: it has no such parts
+    pledge: str = ""  # the platform's pledges that it draws on: `srcnet`, `srcnet + open`; empty: the platform has none
     way: str
     nodes: tuple[str, ...]
     cores: int  # per node
     memory: int  # per node
     gpus: int  # per node
-    gpu_sorts: tuple[GpuSort, ...] = ()  # of one of which they are; none: nothing is known of them
-    disk: int = 0  # per node, of its own, in bytes
+    gpu_sorts: tuple[GpuSort, ...] = ()  # they are of one of these; empty: unknown
+    disk: int = 0  # bytes of local disk, per node
     storage: dict[str, int] = field(default_factory=dict)
-    pools: dict[str, str] = field(default_factory=dict)  # of each storage, the pool that it is booked in
+    pools: dict[str, str] = field(default_factory=dict)  # the pool in which each storage is booked
     duration: timedelta
     created: datetime
     modified: datetime
@@ -82,18 +82,18 @@ class SessionView:
     costs: tuple[QuoteView, ...] = ()
     metrics: tuple[QuoteView, ...] = ()
     terms: TermsView
-    staging: StagingView | None = None  # none: there is nothing to bring
+    staging: StagingView | None = None  # none: nothing is staged
     run_time: RunTimeView | None = None  # none: too few earlier runs are known
     why: str = ""
     after: tuple[str, ...] = ()  # the sessions that must have completed first
-    options: tuple[str, ...] = ()  # the phases that it can be moved to, by who sees this
+    options: tuple[str, ...] = ()  # the phases to which the person can move it
     page: str = ""  # where a person can look at it
-    token: str = ""  # for this session only: there once, in a gateway's answer to accept
+    token: str = ""  # for this session only; shown once, in a gateway's answer to accept
 
 
 @dataclass(frozen=True, kw_only=True)
 class SessionPage:
-    """Some of the sessions, newest first; `next` goes on where they end."""
+    """A page of sessions, newest first; `next` continues where it ends."""
 
     items: tuple[SessionView, ...]
     next: str | None = None

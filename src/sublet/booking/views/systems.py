@@ -1,4 +1,4 @@
-"""Systems: what they say of themselves beside what was known, and how their plans came true."""
+"""Views of systems: probes, and their record of predicted starts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 @dataclass(frozen=True, kw_only=True)
 class DifferenceView:
-    """One fact, as it was known and as the live system says it; empty: not said."""
+    """One fact, as it was known and as the live system reports it; empty: not stated."""
 
     subject: str
     what: str
@@ -20,7 +20,7 @@ class DifferenceView:
 
 @dataclass(frozen=True, kw_only=True)
 class LiveNodeView:
-    """One sort of node that a queue has."""
+    """One kind of node in a queue."""
 
     name: str
     cores: int
@@ -31,7 +31,7 @@ class LiveNodeView:
 
 @dataclass(frozen=True, kw_only=True)
 class LiveQueueView:
-    """A queue, as the live system says it; a limit that it doesn't show is null."""
+    """A queue, as the live system reports it; a limit that it doesn't show is null."""
 
     name: str
     sharing: str
@@ -41,30 +41,30 @@ class LiveQueueView:
     max_time: timedelta | None = None
     max_cores: int | None = None
     max_gpus: int | None = None
-    per_user: dict[str, int] = field(default_factory=dict)  # what one user's jobs may take together
+    per_user: dict[str, int] = field(default_factory=dict)  # limits on all jobs of one user together
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeView:
-    """A live system beside what was known of it."""
+    """A live system, compared with what was known of it."""
 
     system: str
     as_of: datetime
     version: str
     default_queue: str
     accounts: tuple[str, ...]
-    tools: dict[str, str]  # name → version, or where it is
+    tools: dict[str, str]  # name → version or path
     queues: tuple[LiveQueueView, ...]
     differences: tuple[DifferenceView, ...]
-    gpu_types: tuple[str, ...] = ()  # that a request can ask for, as features and licenses
+    gpu_types: tuple[str, ...] = ()  # like features and licenses, these can be requested
     features: tuple[str, ...] = ()
     licenses: dict[str, int] = field(default_factory=dict)  # how many there are of each
-    can_reserve: bool = False  # whether you may make reservations there, by which offers can be held
+    can_reserve: bool = False  # whether you may make reservations there, which can hold offers
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrackView:
-    """How late plans of one queue and size class were; without a track record there are no percentiles."""
+    """How late the starts of one queue and size class were; without a track record there are no percentiles."""
 
     queue: str
     size: str
@@ -79,7 +79,7 @@ class RecordView:
     """A system's track record of predicted starts."""
 
     system: str
-    days: int  # for how long a start counts
+    days: int  # how long a start counts
     enough: int  # starts that make a track record
     items: tuple[TrackView, ...]
-    notes: tuple[str, ...] = ()  # of the last survey: what the site's own settings ask for, what can't be seen
+    notes: tuple[str, ...] = ()  # of the last survey: what the site's own settings require, and what can't be seen
