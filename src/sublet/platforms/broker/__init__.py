@@ -1,1 +1,1 @@
-"""Another Execution Broker as a platform: its offers are passed on, and its sessions are seen through."""
+"""Another Execution Broker as a platform: its offers are passed on, and its sessions are followed there."""

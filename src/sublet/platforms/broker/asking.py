@@ -1,4 +1,4 @@
-"""Requests, offers and moves at another broker: each can be repeated, and what came of it is looked at."""
+"""Requests, offers and changes at another broker: each can be repeated, and its result is checked."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class BrokerAsks:
     """What is asked of one broker."""
 
     wire: BrokerWire
-    is_older: bool = False  # it speaks a schema before 1.0
+    is_older: bool = False  # it uses a schema before 1.0
 
     async def ask(self, request: PassedRequest, now: datetime) -> PassedAnswer:
-        """Pass a request on, and read what comes back."""
+        """Pass a request on, and read the answer."""
         reply = await self._post(request)
         if reply.status not in ANSWERED:
             why = f"{self.wire.name} refused the request: {reply.words}"
@@ -75,7 +75,7 @@ class BrokerAsks:
         return await self.wire.post("/offersets", request.person, write_older(request.document), headers)
 
     async def _find_document(self, reply: BrokerReply, person: str) -> Document:
-        """The offer set: in the answer, or where that leads to, if that is at the same broker."""
+        """Return the offer set: from the answer, or from where its location leads, if that is at the same broker."""
         if document := reply.document:
             return document
         id = reply.headers.get("location", "").rstrip("/").rpartition("/")[2]
@@ -92,7 +92,7 @@ class BrokerAsks:
             return ""
 
     async def accept(self, taken: TakenOffer, key: str) -> None:
-        """Accept an offer; PlatformRefused if it is not accepted then, whatever the broker says."""
+        """Accept an offer; raise PlatformRefused if it isn't accepted afterwards, whatever the broker says."""
         reply = await self._move(taken, "ACCEPTED", {"idempotency-key": key})
         document: Document | None = reply.document if reply.status in ANSWERED else None
         if document is None or read_phase(document) not in GOES_ON | OVER:
@@ -107,7 +107,7 @@ class BrokerAsks:
         raise PlatformRefused(platform=self.wire.name, why=why, hint="Ask again: the offer is no longer there.")
 
     async def lengthen(self, taken: TakenOffer, duration: timedelta) -> tuple[Quote, ...]:
-        """Ask for what its time lacks of this length, so that it can be asked again; what it costs then."""
+        """Extend a session to this duration by the missing time, so that repeating is safe; return its new price."""
         document = await self.look(taken)
         if document is None:
             raise PlatformRefused(platform=self.wire.name, why="the session is no longer there")
@@ -124,7 +124,7 @@ class BrokerAsks:
         return read_quotes(document, "costs")
 
     async def give_up(self, taken: TakenOffer) -> None:
-        """Reject what is only offered, and cancel what goes on."""
+        """Reject an offer that isn't accepted, or cancel a session that hasn't ended."""
         document = await self.look(taken)
         phase = read_phase(document) if document else ""
         if phase == OFFERED:
@@ -133,7 +133,7 @@ class BrokerAsks:
             await self._move(taken, "CANCELLED")
 
     async def give_up_set(self, offerset: str, person: str, again: PassedRequest | None, keep: frozenset[str]) -> None:
-        """Reject all offers of a set but those to keep."""
+        """Reject all offers of a set except those to keep."""
         if offerset:
             path = f"/offersets/{offerset.rpartition('/')[2]}"
             if self.wire.is_sublet and not keep:
@@ -141,7 +141,7 @@ class BrokerAsks:
                 return
             reply = await self.wire.get(path, person)
         elif again and self.wire.is_sublet:
-            reply = await self._post(again)  # the same key: what it asked before, if that came through
+            reply = await self._post(again)  # the same key returns the earlier request, if that came through
         else:
             return
         document = await self._find_document(reply, person) if reply.status in ANSWERED else {}
@@ -151,7 +151,7 @@ class BrokerAsks:
                 await self.give_up(TakenOffer(url, person))
 
     async def look(self, taken: TakenOffer) -> Document | None:
-        """Its document as it is now; None: there is none."""
+        """Return the session's or offer's current document; None if there is none."""
         reply = await self.wire.get(taken.path, taken.person)
         if reply.status in (404, 410):
             return None
@@ -161,7 +161,7 @@ class BrokerAsks:
 
     async def _move(self, taken: TakenOffer, phase: str, headers: Mapping[str, str] | None = None) -> BrokerReply:
         reply = await self.wire.post(taken.path, taken.person, write_update(phase, older=self.is_older), headers)
-        if reply.status == 400 and not self.is_older:  # after a restart nobody has asked it yet
+        if reply.status == 400 and not self.is_older:  # after a restart, the broker's schema isn't known yet
             older = await self.wire.post(taken.path, taken.person, write_update(phase, older=True), headers)
             return older if older.status in ANSWERED else reply
         return reply

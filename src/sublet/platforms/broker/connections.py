@@ -1,7 +1,7 @@
-"""Calls to one host over kept HTTP/1.1 connections, by h11 on asyncio alone.
+"""Calls to one host over kept HTTP/1.1 connections, with h11 directly on asyncio.
 
-A request is passed on to many brokers at once, and each answer is small: a whole HTTP client costs the event loop more
-than the answer does. Where a proxy is needed, and for files, `wire.py` uses one.
+A request is passed on to many brokers at once, and each answer is small: a whole HTTP client would cost the event loop
+more than the answer does. Where a proxy is needed, and for files, `wire.py` uses one.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from sublet.kernel.tls import trust_machine
 
 PORTS = {"http": 80, "https": 443}
 PIECE = 1 << 16  # bytes that are read at once
-IDLE = 5.0  # seconds for which a connection is kept that nobody uses
-MOST_INFORMATION = 20  # interim answers (1xx) before the one that counts
+IDLE = 5.0  # seconds for which an unused connection is kept
+MOST_INFORMATION = 20  # interim answers (1xx) before the final one
 
 
 class AnswerTooLong(Exception):
@@ -30,7 +30,7 @@ class AnswerTooLong(Exception):
 
 @dataclass(slots=True)
 class Connection:
-    """One connection, with what h11 knows of it."""
+    """One connection, with h11's state of it."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
@@ -38,11 +38,11 @@ class Connection:
     idle_since: float = 0.0
 
     def can_be_used(self, now: float) -> bool:
-        """Whether the other side has not hung up, and is not about to."""
+        """Whether the other side hasn't closed the connection, and isn't about to."""
         return now - self.idle_since < IDLE and not (self.reader.at_eof() or self.writer.is_closing())
 
     async def exchange(self, request: h11.Request, content: bytes, most: int) -> tuple[h11.Response, bytes]:
-        """Send a request, and read the answer; AnswerTooLong if it has more bytes than `most`."""
+        """Send a request and read the answer; raise AnswerTooLong if it has more bytes than `most`."""
         send = self.state.send
         parts = [send(request), send(h11.Data(data=content)) if content else b"", send(h11.EndOfMessage())]
         self.writer.write(b"".join(part for part in parts if part))
@@ -66,7 +66,7 @@ class Connection:
                 raise h11.RemoteProtocolError("it hung up before it answered")
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the connection."""
         with suppress(OSError, RuntimeError):  # also when the event loop has ended
             self.writer.close()
 
@@ -75,18 +75,18 @@ class BrokerConnections:
     """The connections to one host: as many as are needed at once, up to a limit."""
 
     def __init__(self, url: str, most: int) -> None:
-        """`url` is http or https; nothing is connected yet."""
+        """Set up without connecting; `url` is http or https."""
         parts = urlsplit(url)
         self._host, self._port = parts.hostname or "", parts.port or PORTS[parts.scheme]
         self._is_secure = parts.scheme == "https"
         self._name = parts.netloc.encode("idna" if not parts.netloc.isascii() else "ascii")
         self._turns = asyncio.Semaphore(most)
-        self._idle: list[Connection] = []  # the one that was used last is at the end
+        self._idle: list[Connection] = []  # the most recently used one is at the end
 
     async def call(
         self, method: str, target: str, headers: Mapping[str, str], content: bytes, most: int
     ) -> tuple[int, Mapping[str, str], bytes]:
-        """One call: the status, the headers by their names in lower case, and the body."""
+        """Make one call; return the status, the headers by lower-case name, and the body."""
         lines = [(b"host", self._name), *((name.encode(), value.encode("ascii")) for name, value in headers.items())]
         if content or method == "POST":
             lines.append((b"content-length", b"%d" % len(content)))
@@ -102,12 +102,12 @@ class BrokerConnections:
         return response.status_code, _join_headers(response), body
 
     def close(self) -> None:
-        """Let go of all that nobody uses."""
+        """Close all unused connections."""
         while self._idle:
             self._idle.pop().close()
 
     def _take_idle(self) -> Connection | None:
-        """The one that was used last, if it still can be; those that can't be are let go of."""
+        """Return the most recently used connection that is still usable, and close those that aren't."""
         now = monotonic()
         while self._idle and not self._idle[0].can_be_used(now):
             self._idle.pop(0).close()
@@ -127,7 +127,7 @@ class BrokerConnections:
     def _keep(self, connection: Connection) -> None:
         try:
             connection.state.start_next_cycle()
-        except h11.LocalProtocolError:  # one of both sides wants to hang up
+        except h11.LocalProtocolError:  # one of both sides wants to close the connection
             connection.close()
             return
         if connection.state.trailing_data[0]:  # more than an answer: whatever follows can't be trusted

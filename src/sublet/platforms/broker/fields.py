@@ -12,8 +12,8 @@ from sublet.booking.model.request import GIB
 from sublet.booking.model.windows import parse_instant, parse_interval
 from sublet.kernel.errors import BadAmount
 
-Document = Mapping[str, Any]  # what is in it was read from JSON or YAML: dictionaries and lists, and nothing like them
-PHASE_NAMES = ("phase", "state", "status")  # by the newest schema, and by older ones
+Document = Mapping[str, Any]  # parsed from JSON or YAML: plain dictionaries and lists only
+PHASE_NAMES = ("phase", "state", "status")  # in the newest schema, and in older ones
 OLDER_PHASES = {"READY": "AVAILABLE", "PROPOSED": "OFFERED", "TEARDOWN": "RELEASING", "INITIAL": "OFFERED"}
 LONGEST_TEXT = 1000
 
@@ -23,7 +23,7 @@ class UnreadableField(ValueError):
 
 
 def read_map(document: Document, *path: str) -> Document:
-    """The map at a path; empty if there is none."""
+    """Return the map at a path; empty if there is none."""
     value: Any = document
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None
@@ -31,37 +31,37 @@ def read_map(document: Document, *path: str) -> Document:
 
 
 def read_maps(document: Document, name: str) -> Iterator[Document]:
-    """The maps in a list."""
+    """Yield the maps in a list."""
     value = document.get(name)
     if isinstance(value, list):
         yield from (item for item in value if isinstance(item, dict))
 
 
 def read_text(document: Document, *names: str) -> str:
-    """The first of these that is text."""
+    """Return the first of these fields that is text; empty if none is."""
     values = (document.get(name) for name in names)
     return next((value[:LONGEST_TEXT] for value in values if isinstance(value, str) and value), "")
 
 
 def read_meta(document: Document, *names: str) -> str:
-    """What a component's metadata says, in `meta` or, in older schemas, beside it."""
+    """Return a field of a component's metadata, in `meta` or, in older schemas, beside it."""
     return read_text(read_map(document, "meta"), *names) or read_text(document, *names)
 
 
 def read_messages(document: Document) -> list[Document]:
-    """The messages of a component, or the reasons that the first draft had instead."""
+    """Return the messages of a component, or the reasons that the first draft had instead."""
     inside, beside = read_maps(read_map(document, "meta"), "messages"), read_maps(document, "messages")
     return [*inside, *beside, *read_maps(document, "reasons")]
 
 
 def read_phase(document: Document) -> str:
-    """Where a session is, in the words of the newest schema."""
+    """Return a session's phase, in the words of the newest schema."""
     word = read_text(document, *PHASE_NAMES).upper()
     return OLDER_PHASES.get(word, word)
 
 
 def read_time(text: str, what: str) -> datetime:
-    """A point in time."""
+    """Read a point in time; raise UnreadableField if it can't be read."""
     try:
         return parse_instant(text)
     except BadAmount as error:
@@ -69,7 +69,7 @@ def read_time(text: str, what: str) -> datetime:
 
 
 def read_length(document: Document, what: str, otherwise: timedelta | None = None) -> timedelta:
-    """The duration in a block of a schedule."""
+    """Read the duration in a block of a schedule."""
     text = read_text(document, "duration")
     if not text and otherwise is not None:
         return otherwise
@@ -80,7 +80,7 @@ def read_length(document: Document, what: str, otherwise: timedelta | None = Non
 
 
 def read_starts(document: Document) -> tuple[datetime, datetime]:
-    """The first and the last moment at which it would start."""
+    """Return the first and the last time at which the session would start."""
     schedule = read_map(document, "schedule")
     block = next((block for name in ("available", "executing") if (block := read_map(schedule, name))), schedule)
     text = read_text(block, "start", "datetime")
@@ -97,13 +97,13 @@ def read_starts(document: Document) -> tuple[datetime, datetime]:
 
 
 def find_running_block(document: Document) -> Document:
-    """The block of the schedule that says for how long it can be used."""
+    """Return the block of the schedule that says how long the session can be used."""
     schedule = read_map(document, "schedule")
     return read_map(schedule, "available") or read_map(schedule, "executing") or schedule
 
 
 def read_least(document: Document, name: str, otherwise: float = 0) -> float:
-    """How much there is of something at least; older schemas say what was offered beside what was requested."""
+    """Return the least amount of something; older schemas have `offered` beside `requested`."""
     value = document.get(name)
     if isinstance(value, dict):
         older = (value[inner] for inner in ("offered", "requested") if isinstance(value.get(inner), dict | int | float))
@@ -118,12 +118,12 @@ def read_least(document: Document, name: str, otherwise: float = 0) -> float:
 
 
 def read_gib(document: Document, name: str) -> int:
-    """The same, in bytes; brokers speak of GiB."""
+    """Return the least amount in bytes; brokers use GiB."""
     return int(read_least(document, name) * GIB)
 
 
 def read_quotes(document: Document, name: str) -> tuple[Quote, ...]:
-    """Costs or metrics that can be compared."""
+    """Read costs or metrics that have numbers, so that they can be compared."""
     quotes = []
     for item in read_maps(document, name):
         low, high = item.get("min", item.get("max")), item.get("max", item.get("min"))

@@ -1,4 +1,4 @@
-"""Requests and updates as schemas before 1.0 wanted them: `type` for `kind`, names beside them, `/offersets`."""
+"""Requests and updates in schemas before 1.0: `type` for `kind`, names beside them, `/offersets`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ COMPONENTS = ("executable", "compute", "storage", "data", "volumes")
 
 
 def write_older(document: Mapping[str, Any]) -> dict[str, Any]:
-    """A request as brokers of 2025 read it; what it has beyond that goes along as it is."""
+    """Write a request as brokers of 2025 read it; fields that they don't know are kept."""
     older = dict(document)
     for name in COMPONENTS:
         if isinstance(older.get(name), Mapping):
@@ -35,20 +35,20 @@ def _component(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _older_uri(kind: str) -> str:
-    """`…/schema/v1.0/kinds/executable/x.yaml` was `…/schema/types/executable/x-1.0`."""
+    """Return the older URI: `…/schema/v1.0/kinds/executable/x.yaml` was `…/schema/types/executable/x-1.0`."""
     _, known, rest = kind.partition(KINDS)
     return f"{OLD_BASE}/{rest.removesuffix('.yaml')}-1.0" if known else kind
 
 
 def write_update(phase: str, *, older: bool) -> dict[str, Any]:
-    """A wish that a session should be in a phase."""
+    """Write an update that asks for a session's phase to change."""
     if older:
         return {"update": {"type": "uri:enum-value-update", "path": "phase", "value": phase}}
     return {"kind": "uri:enum-value-update", "path": "phase", "value": phase}
 
 
 def write_longer(seconds: int, *, older: bool) -> dict[str, Any]:
-    """A wish that a session should last so much longer."""
+    """Write an update that asks for a session to last this much longer."""
     update = {"path": "schedule.available.duration", "delta": seconds, "units": "seconds"}
     kind = "uri:integer-delta-update"
     return {"update": {"type": kind, **update}} if older else {"kind": kind, **update}

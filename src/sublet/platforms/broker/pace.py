@@ -1,4 +1,4 @@
-"""How often sessions at another broker are looked at: soon after something has changed, then less and less."""
+"""How often sessions at another broker are polled: soon after a change, then with growing pauses."""
 
 from __future__ import annotations
 
@@ -7,24 +7,25 @@ from collections.abc import Callable
 
 from sublet.booking.model.job import JobState, State
 
-FIRST, LONGEST, GROWTH = 0.3, 20.0, 1.5  # seconds, and by how much a pause gets longer each time
+FIRST, LONGEST, GROWTH = 0.3, 20.0, 1.5  # seconds, and the factor by which a pause grows each time
 
 
 class WatchPace:
-    """When each session is to be looked at next."""
+    """When each session is to be polled next."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Nothing is watched yet."""
+        """Set up without watching anything."""
         self._clock = clock
         self._due: dict[str, tuple[float, float]] = {}  # session → when, and the pause after that
         self._seen: dict[str, tuple[State, str]] = {}
 
     def watch(self, key: str) -> None:
-        """Something has just been done with it."""
+        """Poll a session soon, because something was just done with it."""
         self._due[key] = self._clock() + FIRST, FIRST * GROWTH
 
     def note(self, key: str, state: JobState) -> None:
-        """What was seen of it: if that is new, more may follow soon; what has ended is looked at no more."""
+        """Record a session's state: poll soon if it is new, as more may follow, and no more if the session has
+        ended."""
         seen = state.state, state.condition
         if state.state is State.ENDED:
             self.forget(key)
@@ -33,7 +34,7 @@ class WatchPace:
             self.watch(key)
 
     def list_due(self) -> list[str]:
-        """Those whose time has come; each is put off until its next."""
+        """Return the sessions that are due, and schedule their next poll."""
         now = self._clock()
         due = [key for key, (at, _) in self._due.items() if at <= now]
         for key in due:
@@ -42,6 +43,6 @@ class WatchPace:
         return due
 
     def forget(self, key: str) -> None:
-        """It need not be looked at any more."""
+        """Stop polling a session."""
         self._due.pop(key, None)
         self._seen.pop(key, None)

@@ -1,4 +1,4 @@
-"""Takes one session from its start to its end, on whichever server; it can be taken up again anywhere."""
+"""Drives one session from its start to its end, on any server; another process can continue at any point."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from sublet.platforms.jupyter.servers import Servers, ServerState
 from sublet.platforms.jupyter.session import JupyterSession
 from sublet.platforms.sessiondir import age
 
-LOOK = 0.25  # seconds between two looks whether it is to be stopped
-SOON = 0.3  # seconds until a server that is being started is looked at again
-ATTEND = 5.0  # seconds between two looks at a server that someone works in
+LOOK = 0.25  # seconds between two checks whether it must be stopped
+SOON = 0.3  # seconds until a starting server is checked again
+ATTEND = 5.0  # seconds between two checks of an interactive server
 MOST_STARTS = 3
-GIVE_UP = 300.0  # seconds after which an end is told although its server can't be reached
-GONE = ("absent", "stopping", "failed")  # a hub that was restarted looks after its servers first: "starting"
+GIVE_UP = 300.0  # seconds after which the end is recorded although its server can't be reached
+GONE = ("absent", "stopping", "failed")  # a restarted hub checks its servers first: "starting"
 PAGE = "executed.html"
 CULLED = "its server was stopped at the hub: because it was idle, by its owner or by an administrator"
 IDLE = "sublet, because nobody had used it for {0}"
@@ -37,15 +37,18 @@ class Drive:
 
     session: JupyterSession
     servers: Servers
-    idle: timedelta | None = None  # after so long without anybody a server is stopped
-    forget: Callable[[ServerApi, str], Awaitable[None]] | None = None  # remove what earlier sessions left there
+    idle: timedelta | None = None  # a server is stopped after being unused for this long
+    forget: Callable[[ServerApi, str], Awaitable[None]] | None = None  # remove files of earlier sessions
 
     @property
     def _person(self) -> str:
         return str(self.session.read_job().get("person", ""))
 
     async def run(self) -> None:
-        """Take it to its end, and leave nothing there; what can't be reached is raised, and tried again."""
+        """Drive the session to its end, and leave nothing there.
+
+        Errors of reachability are raised, to be tried again.
+        """
         if not self.session.ended:
             await self._finish(await self._work_until_stopped())
         await self.release()
@@ -66,7 +69,7 @@ class Drive:
             return over.end
 
     async def _wait_for_stop(self) -> End:
-        """Until someone cancels it, or its time is over; how it ends then."""
+        """Wait until someone cancels the session or its time is over; return how it ends then."""
         session = self.session
         while True:
             if (by := session.cancelled_by) is not None:
@@ -87,7 +90,7 @@ class Drive:
         return await NotebookRun(self.session, api).run()
 
     async def _have_server(self) -> ServerState:
-        """Its server, once it is ready: asked for once, and found again after a crash."""
+        """Return the session's server once it is ready: it is requested once, and found again after a crash."""
         session, key, starts = self.session, self.session.key, 0
         while True:
             state = await self.servers.look(key, self._person)
@@ -112,7 +115,7 @@ class Drive:
             raise Over(End(EndKind.NOT_STARTED, detail=f"{error.clause}. {error.advice}".strip())) from error
 
     async def _attend(self) -> End:
-        """Stay with a server that someone works in, until it is not there any more, or nobody has used it for long."""
+        """Watch an interactive server until it is gone, or has been unused for long."""
         while True:
             state = await self.servers.look(self.session.key, self._person)
             if state.standing in GONE:
@@ -123,10 +126,10 @@ class Drive:
                 return End(EndKind.CANCELLED, by=IDLE.format(describe_duration(self.idle)))
             await asyncio.sleep(ATTEND)
 
-    # Its end
+    # Ending
 
     async def _finish(self, end: End) -> None:
-        """Stop its kernels, bring what it left, and write down how it ended."""
+        """Stop the session's kernels, fetch its results, and record how it ended."""
         session = self.session
         try:
             await self._collect(end)
@@ -137,7 +140,7 @@ class Drive:
         await asyncio.to_thread(session.finish, replace(end, usage=Usage()))
 
     def _find_delay(self) -> float:
-        """For how many seconds it should have been stopped by now."""
+        """Return for how many seconds the session should have been stopped by now."""
         until = self.session.until
         late = (datetime.now(UTC) - until).total_seconds() if until else 0.0
         return max(late, age(self.session.root / "cancel"))
@@ -162,7 +165,7 @@ class Drive:
             await self._make_page(api)
 
     async def _make_page(self, api: ServerApi) -> None:
-        """The executed notebook as a page, for whoever has no Jupyter at hand, where the server can make one."""
+        """Convert the executed notebook to an HTML page, if the server can, for people without Jupyter."""
         path = f"{api.directory(self.session.key)}/{EXECUTED}"
         with suppress(SubletError):
             await api.upload(self.session.work / EXECUTED, path)
@@ -170,7 +173,7 @@ class Drive:
                 await asyncio.to_thread((self.session.work / PAGE).write_bytes, page)
 
     async def release(self) -> None:
-        """Remove what it has there, and let its server go."""
+        """Remove the session's files from the server, and stop its server."""
         session, person = self.session, self._person
         state = await self.servers.look(session.key, person)
         has_files = session.server == "ready" and not session.read_job().get("connects")

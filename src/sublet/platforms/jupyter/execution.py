@@ -1,6 +1,6 @@
-"""What became of a notebook's cells, out of the messages of its kernel: a journal's entries, applied one by one.
+"""The state of a notebook's cells, from its kernel's messages: entries of a journal, applied one by one.
 
-Whoever applies the same entries again, after a crash, knows the same.
+Applying the same entries again, after a crash, gives the same state.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-SETUP = -1  # the cell that nobody sees
+SETUP = -1  # the hidden cell that runs first
 Entry = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Raised:
-    """What a cell raised."""
+    """An exception that a cell raised."""
 
     name: str
     value: str
@@ -29,7 +29,7 @@ class Raised:
 
     @property
     def exit_code(self) -> int:
-        """How a notebook ends that raised it: by sys.exit with its own code."""
+        """The exit code of a notebook that raised it: 1, or the code of sys.exit."""
         if self.name != "SystemExit":
             return 1
         if self.value.strip() in ("", "None"):
@@ -39,32 +39,32 @@ class Raised:
 
 @dataclass
 class Execution:
-    """How far a notebook is, and what its cells have shown."""
+    """How far a notebook is, and the output of its cells."""
 
-    kernel: str = ""  # its id
+    kernel: str = ""  # its ID
     name: str = ""
     language: str = ""
-    channel: str = ""  # as which the kernel knows us
-    process: str = ""  # of the kernel, where that is known: another one has forgotten everything
+    channel: str = ""  # our ID for the kernel
+    process: str = ""  # of the kernel, if known: a new process has lost all state
     started: datetime | None = None
-    cell: int | None = None  # the last that was sent
-    request: str = ""  # the id of the message that it was sent in
+    cell: int | None = None  # the last one that was sent
+    request: str = ""  # the ID of the message in which it was sent
     sent: int = 0  # cells that the kernel counts
     has_reply: bool = False
     is_idle: bool = False
     raised: Raised | None = None  # by the last cell that was sent
     outputs: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
     counts: dict[int, int] = field(default_factory=dict)
-    lost: list[int] = field(default_factory=list)  # cells of which something may not have been seen
+    lost: list[int] = field(default_factory=list)  # cells whose output may be incomplete
     _clearing: set[int] = field(default_factory=set)
 
     @property
     def is_pending(self) -> bool:
-        """Whether the last cell that was sent is not over, as far as is known."""
+        """Whether the last cell that was sent hasn't finished, as far as is known."""
         return self.cell is not None and not (self.has_reply and self.is_idle)
 
     def apply(self, entry: Entry) -> tuple[str, str]:
-        """Take note of an entry; what it adds to the output, as a stream and text."""
+        """Apply an entry; return the output that it adds, as a stream and text."""
         match entry["kind"]:
             case "kernel":
                 self.kernel, self.name, self.language = entry["id"], entry["name"], entry["language"]
@@ -150,7 +150,7 @@ class Execution:
                     output["data"], output["metadata"] = content.get("data") or {}, content.get("metadata") or {}
 
     def fill(self, notebook: Mapping[str, Any]) -> dict[str, Any]:
-        """The notebook with what its cells have shown."""
+        """Return the notebook with the output of its cells."""
         cells = []
         for index, cell in enumerate(notebook["cells"]):
             if index in self.outputs:

@@ -1,4 +1,4 @@
-"""What goes to a session's directory on a server before it starts, and what comes from there when it has ended."""
+"""The files that are sent to a session's directory on a server before it starts, and fetched when it has ended."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WORK = "work"
 
 
 async def send_files(session: JupyterSession, api: ServerApi, leave: Sequence[str]) -> None:
-    """Send what was brought, except what is called so; what was sent before a crash is sent again."""
+    """Send staged files, except those in `leave`; after a crash they are sent again."""
     directory = api.directory(session.key)
     await api.make_folder(f"{directory}/{WORK}")
     modified: dict[str, str] = {}
@@ -36,7 +36,10 @@ async def send_files(session: JupyterSession, api: ServerApi, leave: Sequence[st
 
 
 def _walk(top: Path, leave: Sequence[str]) -> list[tuple[Path, bool]]:
-    """All below a directory, each folder before what is in it; links are followed, as data may be shared by them."""
+    """List everything below a directory, folders before their content.
+
+    Links are followed, as data may be shared by them.
+    """
     paths: list[tuple[Path, bool]] = []
     for folder, folders, names in os.walk(top, followlinks=True):
         folders[:] = sorted(name for name in folders if name != OWN and name not in leave)
@@ -47,7 +50,7 @@ def _walk(top: Path, leave: Sequence[str]) -> list[tuple[Path, bool]]:
 
 
 async def collect_files(session: JupyterSession, api: ServerApi) -> None:
-    """Bring what it left in its working directory there; what was sent there and is the same stays."""
+    """Fetch the results from the working directory there; files that were sent and haven't changed are kept."""
     directory = f"{api.directory(session.key)}/{WORK}"
     known: dict[str, str] = session.read(UPLOADED) or {}
     mounted = [mount["target"] for mount in session.read_job().get("mounts", ())]
@@ -63,7 +66,7 @@ async def collect_files(session: JupyterSession, api: ServerApi) -> None:
 
 
 def is_left(file: ServerFile, known: dict[str, str], mounted: Sequence[str]) -> bool:
-    """Whether a session left a file there, and did not only find it."""
+    """Whether a file is a result, and not one that was sent there."""
     below = PurePosixPath(file.path)
     if any(below.is_relative_to(target) for target in mounted) or below.parts[0] == OWN:
         return False
@@ -78,7 +81,7 @@ async def _fetch(api: ServerApi, path: str, target: Path) -> None:
                 async for piece in pieces:
                     await asyncio.to_thread(file.write, piece)
         await asyncio.to_thread(part.rename, target)
-    except PlatformRefused:  # it has gone, or is nothing that can be read there, as a socket
+    except PlatformRefused:  # it is gone, or can't be read there, like a socket
         await asyncio.to_thread(part.unlink, missing_ok=True)
     except BaseException:
         part.unlink(missing_ok=True)
@@ -86,5 +89,5 @@ async def _fetch(api: ServerApi, path: str, target: Path) -> None:
 
 
 def list_links(job: dict[str, Any]) -> list[list[str]]:
-    """Where its working directory shows data and storage: a path in it → a path beside it."""
+    """Return the links in the working directory to data and storage: a path in it → a path beside it."""
     return [[mount["target"], mount["source"]] for mount in job.get("mounts", ())]

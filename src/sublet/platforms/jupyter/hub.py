@@ -1,4 +1,4 @@
-"""A JupyterHub by its REST API: a server for each session, called by the session's key."""
+"""A JupyterHub, through its REST API: a server for each session, named by the session's key."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from sublet.platforms.names import name_session
 from sublet.platforms.rest import RestCalls, read_words
 
 BUSY = (400, 409)  # it runs already, or is being started or stopped
-SLOW = 90.0  # seconds that a hub may take to say that it starts, or has stopped, a server
-NOBODY = "sublet"  # the user for what is nobody's, as a trial of the platform
+SLOW = 90.0  # seconds for a hub to confirm that a server starts or has stopped
+NOBODY = "sublet"  # the user for sessions without a person, such as a conformance trial
 NO_NAMES = "named servers are not enabled"
 
 
@@ -25,19 +25,22 @@ class HubServers:
     """The servers that a hub starts for sessions."""
 
     def __init__(self, calls: RestCalls, folder: str, user: str, options: Mapping[str, Any], named: bool) -> None:
-        """`user` is whose servers they are; `{person}` in it stands for who asks; empty: whose token it is."""
+        """Set the hub's `user` who owns the servers, where `{person}` stands for the person.
+
+        Empty: the token's owner.
+        """
         self._calls, self._folder, self._user, self._options, self._named = calls, folder, user, options, named
-        self._own = ""  # the user that the token is of
+        self._own = ""  # the token's owner
 
     def _api(self, *parts: str) -> str:
         return "/".join((self._calls.address, "hub/api", *(quote(part, safe="") for part in parts)))
 
     def name_server(self, key: str) -> str:
-        """What a session's server is called; empty: the user's only one."""
+        """Return the name of a session's server; empty for the user's only one."""
         return f"{self._folder}-{name_session(key)}" if self._named else ""
 
     async def find_user(self, person: str) -> str:
-        """Whose server it is at the hub."""
+        """Return the hub's user who owns the server."""
         if self._user:
             return self._user.replace("{person}", person or NOBODY)
         if not self._own:
@@ -50,7 +53,7 @@ class HubServers:
         return self._own
 
     async def describe(self) -> tuple[dict[str, str], tuple[str, ...]]:
-        """The hub's version, and as whom it is used."""
+        """Return the hub's version, and as whom it is used."""
         version = str((await self._calls.call("GET", self._api(""))).json().get("version", "unknown"))
         about = (await self._calls.call("GET", self._api("user"))).json()
         who = f"{'the service' if about.get('kind') == 'service' else 'the user'} {about.get('name', '')}"
@@ -58,7 +61,7 @@ class HubServers:
         return {KERNEL: version, HUB: version}, sentences
 
     async def start(self, key: str, person: str) -> None:
-        """Ask for a server, unless there is one; a user who is new there is made, where the token may do that."""
+        """Request a server, unless there is one; a new user is created, if the token allows that."""
         user = await self.find_user(person)
         parts = ("users", user, "servers", self.name_server(key)) if self._named else ("users", user, "server")
         answer = await self._calls.call(
@@ -77,7 +80,7 @@ class HubServers:
             raise PlatformRefused(platform=self._calls.platform, why=words or "it starts no server")
 
     async def look(self, key: str, person: str) -> ServerState:
-        """What the hub has of a session's server; of one that it could not start, why."""
+        """Return the state of a session's server at the hub, with the reason if it couldn't be started."""
         user, name = await self.find_user(person), self.name_server(key)
         answer = await self._calls.call("GET", self._api("users", user), allow=(404,))
         servers: Mapping[str, Any] = (answer.json().get("servers") or {}) if answer.is_success else {}
@@ -92,23 +95,23 @@ class HubServers:
         return ServerState("ready", path=model["url"], last_activity=read_time(model.get("last_activity")))
 
     async def _find_failure(self, user: str, name: str) -> str:
-        """Why the hub could not start a server, if that was tried last; empty: it was not."""
+        """Return why the hub couldn't start a server, if that was tried last; empty otherwise."""
         parts = ("users", user, "servers", name, "progress") if name else ("users", user, "server", "progress")
         answer = await self._calls.call("GET", self._api(*parts), allow=(400, 404))
         return read_failure(answer.text) if answer.is_success else ""
 
     def open(self, state: ServerState) -> ServerApi:
-        """The API of a server that is ready; the hub's proxy leads to it."""
+        """Return the API of a ready server, behind the hub's proxy."""
         return ServerApi(self._calls, self._calls.address + state.path.rstrip("/"), self._folder)
 
     def locate(self, state: ServerState) -> str:
-        """The server's own page, where the hub asks who comes."""
+        """Return the URL of the server's page, where the hub asks people to sign in."""
         return f"{self._calls.address}{state.path.rstrip('/')}/lab"
 
     async def stop(self, key: str, person: str) -> bool:
-        """Stop a session's own server and have the hub forget it; the only one of a user is the user's own affair.
+        """Stop a session's own server and have the hub forget it; a user's only server is left alone.
 
-        A hub says that it has stopped a server (204) also if it failed to: what it has of it counts.
+        A hub may report that a server was stopped (204) although that failed, so its state is checked.
         """
         if not self._named:
             return True
@@ -120,7 +123,7 @@ class HubServers:
         return (await self.look(key, person)).standing in ("absent", "failed")
 
     async def list_left(self, age: timedelta) -> Sequence[Leaving]:
-        """Those that have a server there, of every user whom the token may see."""
+        """List the sessions that have a server there, of every user whom the token may see."""
         left, before = [], datetime.now(UTC) - age
         for user in await self._list_users():
             for name, model in (user.get("servers") or {}).items():
@@ -137,13 +140,13 @@ class HubServers:
         return [answer.json()] if answer.is_success else []
 
     def _person_of(self, user: str) -> str:
-        """Who is meant by a user of the hub."""
+        """Return the person that a user of the hub stands for."""
         before, _, after = self._user.partition("{person}")
         return user.removeprefix(before).removesuffix(after) if "{person}" in self._user else ""
 
 
 def read_failure(events: str) -> str:
-    """Why a server was not started, out of the hub's events about it."""
+    """Return why a server wasn't started, from the hub's events about it."""
     for line in reversed(events.splitlines()):
         if line.startswith("data:"):
             event = json.loads(line.removeprefix("data:"))
@@ -152,7 +155,7 @@ def read_failure(events: str) -> str:
 
 
 def read_time(text: object) -> datetime | None:
-    """A point in time as a hub writes it."""
+    """Read a time as a hub writes it."""
     if not isinstance(text, str) or not text:
         return None
     moment = datetime.fromisoformat(text.replace("Z", "+00:00"))

@@ -1,4 +1,4 @@
-"""Notebooks as they are sent to kernels: their language, their parameters, and what a kernel is told first."""
+"""Notebooks as they are sent to kernels: their language, their parameters, and the code that runs first."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Cell:
 
 
 def read_notebook(text: bytes) -> dict[str, Any]:
-    """A notebook of the format that kernels are given today."""
+    """Read a notebook of nbformat 4; raise NotANotebook if it can't be executed."""
     try:
         notebook = json.loads(text)
     except ValueError as error:
@@ -41,7 +41,7 @@ def read_notebook(text: bytes) -> dict[str, Any]:
 
 
 def find_language(notebook: Mapping[str, Any]) -> tuple[str, str]:
-    """The name of the kernel that a notebook wants, and its language; notebooks made by hand often name none."""
+    """Return the name of the kernel that a notebook wants, and its language; hand-made notebooks often name none."""
     about = notebook.get("metadata") or {}
     kernel = about.get("kernelspec") or {}
     language = kernel.get("language") or (about.get("language_info") or {}).get("name") or PYTHON
@@ -49,7 +49,7 @@ def find_language(notebook: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def list_cells(notebook: Mapping[str, Any]) -> list[Cell]:
-    """Those with code in them, in their order."""
+    """Return the cells with code, in order."""
     return [
         Cell(index, source, FAILS in _tags(cell))
         for index, cell in enumerate(notebook["cells"])
@@ -68,7 +68,7 @@ def _tags(cell: Mapping[str, Any]) -> Sequence[str]:
 
 
 def inject(notebook: dict[str, Any], parameters: Mapping[str, Any], language: str) -> dict[str, Any]:
-    """The same with a cell that sets the parameters, as papermill puts it: after the cell of their defaults."""
+    """Add a cell that sets the parameters, where papermill puts it: after the cell with their defaults."""
     cells = [cell for cell in notebook["cells"] if INJECTED not in _tags(cell)]
     if parameters:
         defaults = [number for number, cell in enumerate(cells) if "parameters" in _tags(cell)]
@@ -89,12 +89,12 @@ def inject(notebook: dict[str, Any], parameters: Mapping[str, Any], language: st
 
 
 def write(notebook: Mapping[str, Any]) -> bytes:
-    """A notebook as a file."""
+    """Write a notebook as a file."""
     return json.dumps(notebook, indent=1).encode()
 
 
 def write_parameters(parameters: Mapping[str, Any], language: str) -> str:
-    """The parameters as code."""
+    """Write the parameters as code."""
     if language not in WRITERS:
         known = ", ".join(sorted(WRITERS))
         raise NotANotebook(f"parameters can't be given to a notebook in {language}, only to one in {known}")
@@ -130,7 +130,7 @@ WRITERS: dict[str, tuple[str, Callable[[Any], str]]] = {
     "julia": ("# Parameters", _write_julia),
 }
 
-# Run before the first cell, unseen, in a namespace of its own: the variables of a session, and what it requires.
+# Run before the first cell, hidden, in a namespace of its own: sets the session's variables and installs requirements.
 PREPARE = """exec({code!r}, {{"plan": {plan!r}}})"""
 PREPARING = """
 import json, os, subprocess, sys
@@ -176,7 +176,7 @@ if os.path.basename(here) == key and os.path.basename(os.path.dirname(here)) == 
 def write_preparation(
     language: str, environment: Mapping[str, str], requirements: Sequence[str], links: Sequence[Sequence[str]] = ()
 ) -> str:
-    """The code that a kernel runs first; empty: nothing can be told to a kernel of this language."""
+    """Write the code that a kernel runs first; empty if there is none for this language."""
     if language == PYTHON:
         plan = {"environment": dict(environment), "requirements": list(requirements), "links": [*links]}
         return PREPARE.format(code=PREPARING, plan=json.dumps(plan))
@@ -187,6 +187,6 @@ def write_preparation(
 
 
 def write_removal(directory: str) -> str:
-    """The code by which a kernel removes the session's directory that it runs in, and no other."""
+    """Write the code by which a kernel removes the session's directory that it runs in, and no other."""
     folder, _, name = directory.rpartition("/")
     return REMOVE.format(code=REMOVING, folder=folder, key=name)

@@ -1,4 +1,4 @@
-"""What a hub or a server offers to a request: a kernel or a server to work in, as soon as there is room."""
+"""The offers of a hub or a server for a request: a kernel or an interactive server, as soon as there is room."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from sublet.platforms.batch.fitting import InQueue, answer, find_excess, offer_f
 from sublet.platforms.batch.site import SiteNode, SiteQueue
 
 KINDS = ("jupyter-notebook", "interactive")
-USUAL_START = timedelta(seconds=15)  # in which a server is up on most hubs
+USUAL_START = timedelta(seconds=15)  # most hubs start a server in this time
 
 
 def refuse_kind(request: Request, platform: str) -> Sequence[Reason]:
-    """Why what was asked for could never run there."""
+    """Return why the request could never run there."""
     executable = request.executable
     if executable is None or executable.kind in KINDS:
         return ()
@@ -28,7 +28,7 @@ def refuse_kind(request: Request, platform: str) -> Sequence[Reason]:
 def make_offers(
     request: Request, way: str, platform: str, node: Node, longest: timedelta | None, now: datetime, *, is_full: bool
 ) -> Answer:
-    """An offer on predicted terms; or which limit it exceeds."""
+    """Return an offer on predicted terms, or the limit that the request exceeds."""
     queue = SiteQueue("", max_time=longest)
     nodes = [SiteNode(node, ())]
     if excess := find_excess(request, queue, nodes, platform):

@@ -1,14 +1,14 @@
 """JupyterHub and Jupyter Server as platforms: notebooks in kernels there, and a hub's own servers to work in.
 
-Below the platform's own directory lie
+The platform's own directory contains
 
-    sessions/KEY/   one session (told in session.py)
+    sessions/KEY/   one session (described in session.py)
     running/KEY     a mark for each session that has not ended;  news/KEY.WHAT: it has, or can be opened
     held/KEY        a mark for each session that may have something on a server;  locks/KEY: who drives it
     left/KEY        files that are still in somebody's home at the hub, whose server was stopped there
 
-A session is written down here before anything is asked of a server, and all it has there is called by its key. So it
-is found again after a crash, and never started twice; `drivers.py` takes it on from what is written down.
+A session is recorded here before anything is asked of a server, and everything it has there is named by its key. So it
+is found again after a crash, and never started twice; `drivers.py` continues it from the record.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ from sublet.platforms.told import tell_amounts
 GIB = 1 << 30
 FRESH = timedelta(minutes=1)
 FOLDERS = ("sessions", "running", "news", "trash", "held", "locks", "left")
-FORGET = 600.0  # seconds after which a mark in news/ has been seen by every service process
+FORGET = 600.0  # seconds after which every service process has seen a mark in news/
 
 
 class JupyterPlatform(Platform):
-    """What a hub and a server have in common."""
+    """What a hub and a single server have in common."""
 
     terms: ClassVar[Literal["booked", "predicted", "remote"]] = "predicted"
     tells: ClassVar[bool] = True
@@ -97,15 +97,15 @@ class JupyterPlatform(Platform):
         return url.rstrip("/")
 
     def hold_tokens(self, find: FindToken) -> None:
-        """Ask this for the token, each time that it is needed."""
+        """Set the function to call each time the token is needed."""
         self._find = find
 
     @abstractmethod
     def _make_servers(self, folder: str) -> Servers:
-        """What starts and finds servers, each with its files in this folder."""
+        """Make the object that starts and finds servers, with the sessions' files in this folder."""
 
     async def open(self, home: Path) -> None:
-        """Make the directories, and take up what is under way."""
+        """Create the directories, and continue the sessions that are under way."""
         self._home = await asyncio.to_thread(self._make_folders, home)
         self._token = TokenSource(self.name, self.url, self.token_file, self.token_of)
         if self._find:
@@ -123,14 +123,14 @@ class JupyterPlatform(Platform):
         return home.absolute()
 
     def _name_owner(self) -> str:
-        """What tells this service's sessions from others' on the same server; made once."""
+        """Return a tag that tells this service's sessions from others' on the same server; it is created once."""
         file = self._home / "owner"
         with suppress(FileExistsError), file.open("x") as opened:
             opened.write(make_owner())
         return file.read_text()
 
     async def close(self) -> None:
-        """Let go; what runs goes on."""
+        """Close the connections; running sessions continue."""
         await self._drivers.stop()
         await self._calls.close()
 
@@ -145,16 +145,16 @@ class JupyterPlatform(Platform):
         return None
 
     async def _forget(self, api: ServerApi, person: str) -> None:
-        """Remove what sessions left whose server was stopped before that could be done."""
+        """Remove files of sessions whose server was stopped before that could be done."""
         for mark in list((self._home / "left").iterdir()):
             if mark.read_text() == person:
                 await remove_directory(api, mark.name)
                 mark.unlink(missing_ok=True)
 
-    # What there is
+    # Survey
 
     async def survey(self) -> Survey:
-        """What its settings say that a session has, if it answers and takes the token."""
+        """Return the sizes of the settings, if the server answers and accepts the token."""
         tools, sentences = await self._servers.describe()
         tools |= {"contained-servers": "yes"} if self.contained else {}
         node = Node(urlsplit(self.url).hostname or self.name, self.cores, self.memory, self.gpus)
@@ -162,33 +162,33 @@ class JupyterPlatform(Platform):
         return Survey(datetime.now(UTC), (node,), tools=tools, notes=notes, good_for=FRESH)
 
     def unfit(self, request: Request) -> Sequence[Reason]:
-        """Whatever is no notebook, nor a server to work in."""
+        """Return why the request could never run there: it is neither a notebook nor an interactive server."""
         return refuse_kind(request, self.name)
 
     async def offers(self, request: Request, ways: Sequence[str], now: datetime) -> Answer:
-        """As soon as there is room for one more."""
+        """Return an offer for when there is room for one more session."""
         waiting = len(os.listdir(self._home / "running"))
         node = Node(self.name, self.cores, self.memory, self.gpus)
         return make_offers(request, ways[0], self.name, node, self.longest, now, is_full=waiting >= self.at_once)
 
     def write_trial(self, argv: Sequence[str]) -> Program:
-        """A notebook that does what these words do."""
+        """Return a notebook that does the same as this command line."""
         return write_trial(argv)
 
     # Jobs
 
     async def place(self, key: str) -> Path | None:
-        """The session's directory here: what is brought to it is sent to its server."""
+        """Return the session's local directory; data staged in it is sent to its server."""
         session = self._session(key)
         session.make()
         return session.root
 
     async def find(self, key: str) -> str | None:
-        """The session, once it was written down here: nothing is asked of a server before."""
+        """Return the key once the session is recorded here: before that, no server is asked for anything."""
         return key if self._session(key).is_submitted else None
 
     async def submit(self, job: Job, key: str) -> str:
-        """Write it down, and have it driven."""
+        """Record the session, and start to drive it."""
         session = self._session(key)
         if not session.is_submitted:
             if len(set(os.listdir(self._home / "running")) - {key}) >= self.at_once:
@@ -232,7 +232,7 @@ class JupyterPlatform(Platform):
         path.write_bytes(content)
 
     def _tell(self, job: Job, key: str) -> dict[str, str]:
-        """The variables that a notebook sees, beside those that say where its files are."""
+        """Return the environment variables of a notebook, besides those for the paths of its files."""
         return {
             **tell_amounts(job.amounts),
             "SUBLET_SESSION": key,
@@ -243,11 +243,11 @@ class JupyterPlatform(Platform):
         }
 
     async def ask(self, ids: Sequence[str]) -> Mapping[str, JobState]:
-        """The states of many jobs at once, as their directories say."""
+        """Return the states of many jobs at once, by their directories."""
         return await asyncio.to_thread(lambda: {id: self._session(id).state() for id in ids})
 
     async def news(self) -> Sequence[str] | None:
-        """Jobs that ended, or can be opened, since the last call; None at first."""
+        """Return the jobs that ended, or can be opened, since the last call; None at first."""
         names = await asyncio.to_thread(self._list_news)
         before, self._seen = self._seen, names
         return None if before is None else sorted({name.rpartition(".")[0] for name in names - before})
@@ -260,7 +260,7 @@ class JupyterPlatform(Platform):
         return set(os.listdir(self._home / "news"))
 
     async def cancel(self, ids: Sequence[str], by: str) -> None:
-        """Have their kernels, or their servers, stopped."""
+        """Have the jobs' kernels or servers stopped."""
         for id in ids:
             session = self._session(id)
             if session.is_submitted and not session.ended:
@@ -273,27 +273,27 @@ class JupyterPlatform(Platform):
         if session.is_submitted and not session.ended:
             session.order("until", str(until.timestamp()))
 
-    # What they leave
+    # Output and results
 
     async def output(self, key: str, stream: Literal["stdout", "stderr"], offset: int, limit: int) -> bytes:
-        """Part of what its cells printed."""
+        """Return part of the cells' output."""
         return await asyncio.to_thread(self._session(key).output, stream, offset, limit)
 
     async def output_size(self, key: str, stream: Literal["stdout", "stderr"]) -> int:
-        """How much its cells have printed."""
+        """Return the size of the cells' output."""
         return self._session(key).output_size(stream)
 
     async def results(self, key: str) -> Results:
-        """What it left; there is nothing before its end."""
+        """List a session's results; there are none before its end."""
         session = self._session(key)
         return await asyncio.to_thread(session.results) if session.ended else Results()
 
     def read(self, key: str, path: str, offset: int = 0) -> AsyncIterator[bytes]:
-        """One of those files, from a byte on."""
+        """Read a result file, from an offset."""
         return self._session(key).pieces(path, offset)
 
     async def clean(self, key: str) -> None:
-        """Remove all that the session left, here and there; what still runs must be cancelled first."""
+        """Remove everything of a session, here and there; raise PlatformRefused if it still runs."""
         session = self._session(key)
         if session.is_submitted and not session.ended:
             raise PlatformRefused(platform=self.name, why="the session still runs", hint="Cancel it first.")
@@ -302,7 +302,7 @@ class JupyterPlatform(Platform):
         await asyncio.to_thread(session.remove, self._home / "trash")
 
     async def list_left(self, age: timedelta = timedelta(0)) -> Sequence[str]:
-        """Those that have something there, and that nobody here drives."""
+        """List the sessions that have something there and aren't driven here, and start to remove them."""
         there = await self._servers.list_left(age)
         held = {name_session(key) for key in os.listdir(self._home / "held")}
         known = {name_session(key): key for key in os.listdir(self._home / "sessions")}
@@ -312,7 +312,7 @@ class JupyterPlatform(Platform):
         return list(left)
 
     def _adopt(self, key: str, person: str) -> None:
-        """Take up what a crash left: it has ended, and what it has there is to go."""
+        """Take over the remains of a crash: record the session as ended, so that its files there are removed."""
         session = self._session(key)
         session.make()
         if not session.is_submitted:

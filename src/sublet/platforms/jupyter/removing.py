@@ -1,4 +1,7 @@
-"""Removes what sessions have on a server; a server's own way is to put it into a trash, where it would stay."""
+"""Removes sessions' directories from a server.
+
+The server's own way is to put them into a trash, where they would stay.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ SLOWEST = 60.0  # seconds
 
 
 async def remove_directory(api: ServerApi, key: str) -> None:
-    """Remove a session's directory there: by a kernel in Python, else as the server does it."""
+    """Remove a session's directory: by a Python kernel if possible, else through the server."""
     directory = api.directory(key)
     if not await api.has_folder(directory):
         return
@@ -26,7 +29,7 @@ async def remove_directory(api: ServerApi, key: str) -> None:
                 while (message.kind, message.parent) != ("execute_reply", request):
                     message = await channel.receive()
         except (Disconnected, KernelDied, TimeoutError):
-            pass  # then the server does it
+            pass  # then the server removes it
         finally:
             await api.end_kernels(key)
     if await api.has_folder(directory):

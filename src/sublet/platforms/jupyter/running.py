@@ -1,4 +1,4 @@
-"""Executes a notebook in a kernel on a server, cell by cell; after a crash it goes on where it was."""
+"""Executes a notebook in a kernel on a server, cell by cell; after a crash it continues where it was."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sublet.platforms.jupyter.server import ServerApi
 from sublet.platforms.jupyter.session import JupyterSession
 
 EXECUTED = "executed.ipynb"
-TRAILING = 4.0  # seconds after a reply in which what belongs to it must have come
+TRAILING = 4.0  # seconds after a reply in which its last messages must arrive
 ASKED = {
     "process": "__import__('os').getpid()",
     "raised": "(lambda e: e and [type(e).__name__, str(e)])(getattr(__import__('sys'), 'last_value', None))",
@@ -33,7 +33,7 @@ class Over(Exception):
     """It has ended, and so."""
 
     def __init__(self, end: End) -> None:
-        """How."""
+        """Set how the session ended."""
         super().__init__(end.detail)
         self.end = end
 
@@ -42,14 +42,14 @@ class NotebookRun:
     """One notebook in one kernel."""
 
     def __init__(self, session: JupyterSession, api: ServerApi) -> None:
-        """Nothing is done yet; what was done is in the session's journal."""
+        """Set up; earlier progress is in the session's journal."""
         self._session, self._api = session, api
         self._job = session.read_job()
         self._execution = Execution()
         self._cells: list[Cell] = []
 
     async def run(self) -> End:
-        """Execute it, or the rest of it; how it ended."""
+        """Execute the notebook, or the rest of it, and return how it ended."""
         try:
             await self._begin()
             return await self._execute()
@@ -90,7 +90,7 @@ class NotebookRun:
         session.record(self._execution, entry | {"at": time.time()})
 
     def _prepare(self) -> dict[str, Any]:
-        """Make the notebook that is executed out of the one that was brought."""
+        """Make the notebook to execute from the one that was staged."""
         folder = self._session.root / "data" / BROUGHT
         files = sorted(path for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []
         if not files:
@@ -139,14 +139,14 @@ class NotebookRun:
     async def _send(
         self, channel: KernelChannel, cell: int, code: str, *, silent: bool = False, goes_on: bool = False
     ) -> None:
-        """Write down that it is sent, then send it: whether it came there is asked after a crash."""
+        """Record that a cell is sent, then send it: after a crash, the kernel is asked whether it arrived."""
         id = uuid4().hex
         self._session.record(self._execution, {"kind": "sent", "cell": cell, "id": id})
         ask = {"process": ASKED["process"]} if silent and self._execution.language == notebooks.PYTHON else None
         await channel.execute(code, id=id, silent=silent, goes_on=goes_on, ask=ask)
 
     async def _ask(self, channel: KernelChannel) -> str:
-        """Ask the kernel what it has done: it answers when it is done with what came before."""
+        """Ask the kernel about its state; it answers when it is done with everything before."""
         return await channel.execute("", silent=True, ask=ASKED if self._is_python else None)
 
     @property
@@ -154,7 +154,7 @@ class NotebookRun:
         return self._execution.language == notebooks.PYTHON
 
     async def _wait(self, channel: KernelChannel, question: str = "") -> None:
-        """Hear what the kernel says of what it was sent last, until that is over."""
+        """Process the kernel's messages about the last request until it is finished."""
         execution = self._execution
         while execution.is_pending:
             patience = TRAILING if execution.has_reply else None
@@ -168,14 +168,14 @@ class NotebookRun:
                 entry = {"kind": "message", "type": message.kind, "parent": message.parent, "content": message.content}
                 self._session.record(execution, entry)
             elif message.parent == question and message.kind == "execute_reply" and not execution.has_reply:
-                if message.content.get("status") == "aborted":  # what came before it raised
+                if message.content.get("status") == "aborted":  # the request before it raised an exception
                     question = await self._ask(channel)
                     continue
                 await self._catch_up(channel, message.content)
                 question = ""
 
     async def _catch_up(self, channel: KernelChannel, answer: Mapping[str, Any]) -> None:
-        """The kernel's answer to what was sent last was lost: find out whether it ran, and how that ended."""
+        """Find out whether a cell ran, and how it ended, after the kernel's answer was lost."""
         execution = self._execution
         cell = execution.cell
         count, process = answer.get("execution_count", 0), _read_value(answer, "process")
@@ -195,7 +195,7 @@ class NotebookRun:
             raise Over(End(EndKind.UNKNOWN, detail=why))
 
     def _judge(self) -> End | None:
-        """How it has ended by what the last cell raised; None: it goes on."""
+        """Return how the notebook ended if the last cell raised an exception; None if it continues."""
         execution = self._execution
         raised = execution.raised
         cell = next((each for each in self._cells if each.index == execution.cell), None)
@@ -209,18 +209,18 @@ class NotebookRun:
         return End(EndKind.EXITED, code=raised.exit_code, detail=f"{where} raised {raised.sentence}")
 
     def _note(self, text: str) -> None:
-        """Tell the person, among what the notebook prints."""
+        """Add a note for the person to the notebook's output."""
         self._session.record(self._execution, {"kind": "note", "text": text})
 
     def _where(self) -> str:
-        """The cell that was sent last, as people count them."""
+        """Return the number of the cell that was sent last, as people count."""
         indexes = [each.index for each in self._cells]
         cell = self._execution.cell
         return f"cell {indexes.index(cell) + 1}" if cell in indexes else "its preparation"
 
 
 def _read_value(answer: Mapping[str, Any], name: str) -> Any:
-    """The value of an expression that was asked for with a request; None if it has none."""
+    """Return the value of an expression that was evaluated with a request; None if it has none."""
     value = (answer.get("user_expressions") or {}).get(name) or {}
     try:
         return ast.literal_eval(value["data"]["text/plain"])

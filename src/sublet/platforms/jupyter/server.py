@@ -1,4 +1,4 @@
-"""One Jupyter Server by its REST API: its kernels and its files."""
+"""One Jupyter Server, through its REST API: its kernels and its files."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from sublet.kernel.streams import closing
 from sublet.platforms.names import name_session
 from sublet.platforms.rest import RestCalls
 
-PIECE = 3 << 20  # bytes of a file that are sent at a time; a multiple of 3, as Base64 wants it
-SLOW = 120.0  # seconds that a kernel may take to start
+PIECE = 3 << 20  # bytes of a file that are sent at a time; a multiple of 3, for Base64
+SLOW = 120.0  # seconds for a kernel to start
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class KernelSpecs:
     names: Mapping[str, str]
 
     def find(self, name: str, language: str) -> str:
-        """The one that a notebook names; else the server's own for its language; empty: none."""
+        """Return the kernel that a notebook names, or the server's own for its language; empty if there is none."""
         if name in self.names and self.names[name] == language:
             return name
         speaking = sorted(each for each, spoken in self.names.items() if spoken == language)
@@ -40,7 +40,7 @@ class ServerFile:
     """A file or a folder on a server."""
 
     path: str  # below the session's working directory there
-    modified: str  # as the server says it
+    modified: str  # as the server writes it
     size: int
     is_folder: bool = False
 
@@ -49,18 +49,21 @@ class ServerApi:
     """Calls to a server that is ready."""
 
     def __init__(self, calls: RestCalls, address: str, folder: str) -> None:
-        """`folder` is where the sessions of this service lie there, below the server's own directory."""
+        """Set the server's address, and the `folder` of this service's sessions below the server's own directory."""
         self.calls, self.address, self.folder = calls, address.rstrip("/"), folder
 
     def _api(self, *parts: str) -> str:
         return "/".join((self.address, "api", *(quote(part.strip("/")) for part in parts)))
 
     def directory(self, key: str) -> str:
-        """A session's directory there."""
+        """Return a session's directory there."""
         return f"{self.folder}/{name_session(key)}"
 
     def channels(self, kernel: str, session: str) -> str:
-        """The WebSocket of a kernel; whoever comes again as the same session gets what was missed."""
+        """Return the WebSocket URL of a kernel.
+
+        Reconnecting as the same session delivers the messages that were missed.
+        """
         path = self.address.removeprefix(self.calls.address)
         query = f"session_id={quote(session, safe='')}"
         return self.calls.locate_socket(f"{path}/api/kernels/{quote(kernel, safe='')}/channels?{query}")
@@ -68,18 +71,18 @@ class ServerApi:
     # Kernels
 
     async def read_version(self) -> str:
-        """The server's version."""
+        """Return the server's version."""
         return str((await self.calls.call("GET", self._api())).json().get("version", "unknown"))
 
     async def list_kernelspecs(self) -> KernelSpecs:
-        """The kernels that it can start."""
+        """List the kernels that the server can start."""
         answer = (await self.calls.call("GET", self._api("kernelspecs"))).json()
         specs: Mapping[str, Any] = answer.get("kernelspecs") or {}
         names = {name: str(spec["spec"].get("language", "")).lower() for name, spec in specs.items()}
         return KernelSpecs(str(answer.get("default", "")), names)
 
     async def have_kernel(self, path: str, name: str) -> str:
-        """The kernel that belongs to a path there, started unless there is one; its id."""
+        """Return the ID of the kernel that belongs to a path, started unless there is one."""
         body = {"path": path, "name": path.rpartition("/")[2], "type": "notebook", "kernel": {"name": name}}
         answer = (await self.calls.call("POST", self._api("sessions"), body, seconds=SLOW)).json()
         kernel: Mapping[str, Any] = answer.get("kernel") or {}
@@ -88,11 +91,11 @@ class ServerApi:
         return str(kernel["id"])
 
     async def has_kernel(self, kernel: str) -> bool:
-        """Whether a kernel is there."""
+        """Whether a kernel exists."""
         return (await self.calls.call("GET", self._api("kernels", kernel), allow=(404,))).is_success
 
     async def end_kernels(self, key: str) -> None:
-        """Shut down every kernel that belongs to a session, with what it has started in its process group."""
+        """Shut down all kernels of a session, with the processes in their process groups."""
         for session in (await self.calls.call("GET", self._api("sessions"))).json():
             if str(session.get("path", "")).startswith(f"{self.directory(key)}/"):
                 await self.calls.call("DELETE", self._api("sessions", session["id"]), allow=(404,), seconds=SLOW)
@@ -100,14 +103,14 @@ class ServerApi:
     # Files
 
     async def make_folder(self, path: str) -> None:
-        """Make a folder, and those above it, unless they are there."""
+        """Make a folder and its parents, unless they exist."""
         parts = path.strip("/").split("/")
         for count in range(1, len(parts) + 1):
             whole = "/".join(parts[:count])
             await self.calls.call("PUT", self._api("contents", whole), {"type": "directory"})
 
     async def upload(self, source: Path, path: str) -> str:
-        """Send a file; when the server says that it was modified."""
+        """Send a file, and return its modification time on the server."""
         modified, size = "", (await asyncio.to_thread(source.stat)).st_size
         with source.open("rb") as file:
             for number, content in _list_pieces(file.read, size):
@@ -121,7 +124,7 @@ class ServerApi:
         return modified
 
     async def list_files(self, path: str) -> list[ServerFile]:
-        """All files below a folder there, and the folders."""
+        """List all files and folders below a folder."""
         listed, waiting = [], [path.strip("/")]
         while waiting:
             folder = waiting.pop()
@@ -137,30 +140,30 @@ class ServerApi:
         return listed
 
     async def download(self, path: str) -> AsyncIterator[bytes]:
-        """A file, in pieces."""
+        """Read a file in pieces."""
         address = "/".join((self.address, "files", quote(path)))
         async with self.calls.stream(address) as answer, closing(answer.aiter_bytes()) as pieces:
             async for piece in pieces:
                 yield piece
 
     async def make_page(self, path: str) -> bytes | None:
-        """A notebook that is there as a page, where the server can make one."""
+        """Convert a notebook there to an HTML page; None if the server can't."""
         answer = await self.calls.call(
             "GET", "/".join((self.address, "nbconvert/html", quote(path))), allow=(400, 404, 500, 501), seconds=SLOW
         )
         return answer.content if answer.is_success else None
 
     async def has_folder(self, path: str) -> bool:
-        """Whether a folder is there."""
+        """Whether a folder exists."""
         answer = await self.calls.call("GET", f"{self._api('contents', path)}?content=0", allow=(404,))
         return answer.is_success
 
     async def remove(self, path: str) -> None:
-        """Remove what is there; a server may put it into its own trash."""
+        """Remove a path; a server may put it into its own trash."""
         await self.calls.call("DELETE", self._api("contents", path), allow=(400, 404))
 
     async def list_sessions_left(self, age: timedelta) -> list[tuple[str, datetime | None]]:
-        """The names of sessions that have had a directory there for so long."""
+        """List the names of sessions that have had a directory there for at least `age`."""
         answer = await self.calls.call("GET", f"{self._api('contents', self.folder)}?content=1", allow=(404,))
         before = datetime.now(UTC) - age
         left: list[tuple[str, datetime | None]] = []
@@ -172,7 +175,7 @@ class ServerApi:
 
 
 def _list_pieces(read: Any, size: int) -> Iterator[tuple[int, bytes]]:
-    """A file's pieces, each with its number as the server counts them: 0 for a whole one, -1 for the last of many."""
+    """Yield a file's pieces with the server's numbers: 0 for a whole file, -1 for the last of many pieces."""
     if size <= PIECE:
         yield 0, read()
         return

@@ -1,4 +1,4 @@
-"""Where a session's Jupyter Server comes from: one that is there always, or one of its own that a hub starts."""
+"""Where a session's Jupyter Server comes from: one that always exists, or one that a hub starts for it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Standing = Literal["absent", "starting", "ready", "stopping", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """What there is of a session's server."""
+    """The state of a session's server."""
 
     standing: Standing
     words: str = ""  # why it failed, in the hub's own words
@@ -28,7 +28,7 @@ class ServerState:
 class Leaving:
     """Something that a session has there, and since when."""
 
-    name: str  # the session's, as `name_session` makes it
+    name: str  # the session's name by `name_session`
     person: str
     since: datetime | None
 
@@ -37,7 +37,7 @@ class Servers(Protocol):
     """Starts, finds and stops the servers of sessions."""
 
     async def describe(self) -> tuple[dict[str, str], tuple[str, ...]]:
-        """The tools that there are, and what a person should know of them; it asks now."""
+        """Return the available tools, and notes for people; this asks the server now."""
         ...
 
     async def start(self, key: str, person: str) -> None:
@@ -45,60 +45,60 @@ class Servers(Protocol):
         ...
 
     async def look(self, key: str, person: str) -> ServerState:
-        """What there is of it."""
+        """Return the state of a session's server."""
         ...
 
     def open(self, state: ServerState) -> ServerApi:
-        """The API of a server that is ready."""
+        """Return the API of a ready server."""
         ...
 
     def locate(self, state: ServerState) -> str:
-        """The address at which a person opens it; empty: nobody can."""
+        """Return the URL at which a person opens the server; empty if nobody can."""
         ...
 
     async def stop(self, key: str, person: str) -> bool:
-        """Stop a session's own server, and have it forgotten; whether nothing of it is there any more."""
+        """Stop a session's own server, and have it forgotten; return whether nothing of it is left."""
         ...
 
     async def list_left(self, age: timedelta) -> Sequence[Leaving]:
-        """Sessions of this service that have had something there for so long."""
+        """List this service's sessions that have had something there for at least `age`."""
         ...
 
 
 class OneServer:
-    """A single Jupyter Server, which all sessions share: each has a directory and a kernel of its own."""
+    """A single Jupyter Server, which all sessions share: each has its own directory and kernel."""
 
     def __init__(self, calls: RestCalls, folder: str) -> None:
-        """`folder` is where the sessions of this service lie there."""
+        """Set the `folder` of this service's sessions."""
         self._calls, self._folder = calls, folder
         self._api = ServerApi(calls, calls.address, folder)
 
     async def describe(self) -> tuple[dict[str, str], tuple[str, ...]]:
-        """Its version, and its kernels."""
+        """Return the server's version and kernels."""
         version = await self._api.read_version()
         kernels = await self._api.list_kernelspecs()
         names = ", ".join(sorted(kernels.names)) or "none"
         return {KERNEL: version}, (f"Jupyter Server {version}; kernels: {names}",)
 
     async def start(self, key: str, person: str) -> None:
-        """It is there already."""
+        """Do nothing, as the server always exists."""
 
     async def look(self, key: str, person: str) -> ServerState:
-        """It is there; whoever calls it will see."""
+        """Return the state "ready" without asking; the next call shows if it isn't true."""
         return ServerState("ready", path="/")
 
     def open(self, state: ServerState) -> ServerApi:
-        """Its API."""
+        """Return the server's API."""
         return self._api
 
     def locate(self, state: ServerState) -> str:
-        """Whoever may open it has its token, which is nobody else's."""
+        """Return an empty URL, as opening the server would need its token, which isn't shared."""
         return ""
 
     async def stop(self, key: str, person: str) -> bool:
-        """It stays."""
+        """Return True without stopping the server, which always stays."""
         return True
 
     async def list_left(self, age: timedelta) -> Sequence[Leaving]:
-        """Those that have a directory there."""
+        """List the sessions that have a directory there."""
         return [Leaving(name, "", since) for name, since in await self._api.list_sessions_left(age)]

@@ -1,12 +1,12 @@
-"""One session's directory here: what is sent to its server, what its kernel said, and what came back.
+"""One session's directory here: what is sent to its server, its kernel's messages, and what came back.
 
-job.json           what it is: notebook or server, whose, how long
+job.json           the job: notebook or server, whose, how long
 notebook.ipynb     the notebook as it is executed, with its parameters
-journal            what was sent to the kernel and what it answered, one entry in each line
-server             asked, then ready: how far its server is
-uploaded.json      what was sent there, by path, and when the server says that it was modified
-cancel, until      who wants it stopped; the moved end of its time
-condition          what hinders it, in words
+journal            what was sent to the kernel and what it answered, one entry per line
+server             asked, then ready: the state of its server
+uploaded.json      what was sent there, by path, with its modification time on the server
+cancel, until      who cancelled it; the moved end of its time
+condition          what hinders it, for people
 end.json           how it ended;  released: nothing of it is left there
 """
 
@@ -26,36 +26,36 @@ from sublet.platforms.sessiondir import read_end
 
 
 class JupyterSession(DistantSession):
-    """A session's directory, with what is known of its server and its kernel."""
+    """A session's local directory, with what is known of its server and its kernel."""
 
     def __init__(self, platform: str, home: Path, key: str) -> None:
-        """Know where it is; nothing is made yet."""
+        """Compute the paths without creating anything."""
         super().__init__(platform, home, key)
-        self.held = home / "held" / key  # there, until nothing of it is left on a server
+        self.held = home / "held" / key  # exists until nothing of it is left on a server
 
     def hold(self, values: dict[str, Any]) -> None:
-        """Write down what it is to be: from then on it will be started, once."""
+        """Record the job: from then on it will be started, once."""
         self.held.touch(0o600)
         self.running.touch(0o600)
         self.write_job(values)
 
     @property
     def server(self) -> str:
-        """How far its server is: "", "asked" or "ready"."""
+        """The state of its server: "", "asked" or "ready"."""
         return self._text("server")
 
     def note_server(self, word: str) -> None:
-        """Write down how far its server is."""
+        """Record the state of its server."""
         if self.server != word:
             self.write("server", word.encode())
 
     @property
     def connector(self) -> str:
-        """Where a person opens it."""
+        """The URL at which a person opens the session."""
         return self._text("address")
 
     def note_begin(self, address: str = "") -> None:
-        """Write down that it runs, and where it is opened."""
+        """Record that the session runs, and where it is opened."""
         if not (self.root / "began").exists():
             self.write("began", f"{datetime.now(UTC).timestamp()}".encode())
         if address:
@@ -63,14 +63,14 @@ class JupyterSession(DistantSession):
             (self.news / f"{self.key}.open").touch(0o600)
 
     def note_condition(self, words: str) -> None:
-        """Write down what hinders it; nothing does, if there are no words."""
+        """Record what hinders the session; an empty text means nothing."""
         if self._text("condition") != words:
             self.write("condition", words.encode())
 
     # The journal
 
     def read_journal(self) -> Execution:
-        """How far its notebook is; what it printed is written out anew."""
+        """Read the state of the notebook from the journal; the output files are written again."""
         execution, streams = Execution(), {"stdout": b"", "stderr": b""}
         try:
             lines = (self.root / "journal").read_bytes().splitlines()
@@ -100,14 +100,14 @@ class JupyterSession(DistantSession):
                 file.write(text.encode())
 
     def read_notebook(self) -> dict[str, Any] | None:
-        """The notebook that is being executed."""
+        """Read the notebook that is being executed; None if there is none yet."""
         notebook = self.read("notebook.ipynb")
         return notebook if isinstance(notebook, dict) else None
 
-    # How it is
+    # State and end
 
     def state(self) -> JobState:
-        """What its files say."""
+        """Return the state by the session's files."""
         if end := self.read("end.json"):
             return read_end(end)
         if not self.is_submitted:
@@ -123,7 +123,7 @@ class JupyterSession(DistantSession):
         return state
 
     def finish(self, end: End) -> None:
-        """Write down how it ended; the first record stands."""
+        """Record how the session ended; the first record stands."""
         now = datetime.now(UTC)
         began = self.began or now
         wall = max(0.0, (now - began).total_seconds())
@@ -132,11 +132,11 @@ class JupyterSession(DistantSession):
 
     @property
     def is_released(self) -> bool:
-        """Whether nothing of it is left there."""
+        """Whether nothing of the session is left on a server."""
         return not self.held.exists()
 
     def release(self, left_with: str | None = None) -> None:
-        """Write down that nothing of it is left there; or with whom its files stay until a server is there again."""
+        """Record that nothing of the session is left there, or whose home has its files until a server runs again."""
         if left_with is not None:
             (self.held.parent.parent / "left" / self.key).write_text(left_with)
         self.held.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""What the conformance suite runs on a platform of notebooks: words of a command, in a cell."""
+"""Notebooks for the conformance suite: a command line in a cell."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if process.wait():
 
 
 def write_trial(argv: Sequence[str]) -> Program:
-    """A notebook of one cell that runs these words, prints what they print, and ends as they do."""
+    """Make a notebook of one cell that runs this command line, prints its output, and ends as it does."""
     cell: dict[str, object] = {
         "cell_type": "code",
         "id": "trial",

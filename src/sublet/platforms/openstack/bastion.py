@@ -1,7 +1,7 @@
-"""A bastion that ssh goes through to sessions' machines: by a command of its own, whose words are kept.
+"""A bastion through which ssh reaches sessions' machines, by a ProxyCommand that records its messages.
 
-ProxyJump has neither: options for the machine behind don't reach the bastion, and beside a connection that stays open
-ssh shows nothing of what the bastion's own ssh says.
+ProxyJump can't do this: options for the target don't reach the bastion, and with a connection that stays open, ssh
+shows nothing of what the bastion's own ssh says.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from sublet.kernel.errors import PlatformRefused, PlatformUnreachable
 from sublet.reach.refusals import HostKey, last_words, read_refusal
 
-ALWAYS = {  # nobody is asked for anything, and a host key that is not known is refused
+ALWAYS = {  # nothing is asked interactively, and an unknown host key is refused
     "BatchMode": "yes",
     "StrictHostKeyChecking": "yes",
     "PermitLocalCommand": "no",
@@ -27,21 +27,21 @@ ALWAYS = {  # nobody is asked for anything, and a host key that is not known is 
 
 @dataclass(frozen=True)
 class Bastion:
-    """The host, as USER@HOST:PORT or by its name in ~/.ssh/config; empty: there is none."""
+    """The host, as USER@HOST:PORT or by its name in ~/.ssh/config; empty if there is none."""
 
     host: str = ""
     options: Mapping[str, str] = field(default_factory=dict)  # as in ssh_config(5)
 
     def write_command(self, words: Path) -> str:
-        """The ProxyCommand that goes through it; what it says is written to a file."""
-        settings = [f"-o{name}={value}" for name, value in (*ALWAYS.items(), *self.options.items())]  # the first holds
+        """Write the ProxyCommand through the bastion, whose messages go to a file."""
+        settings = [f"-o{name}={value}" for name, value in (*ALWAYS.items(), *self.options.items())]  # the first counts
         address = f"ssh://{self.host}" if ":" in self.host else self.host
         before, after = (shlex.join(part).replace("%", "%%") for part in (["ssh", *settings], ["--", address]))
         return f"{before} -W '[%h]:%p' {after} 2>{shlex.quote(str(words)).replace('%', '%%')}"
 
     @contextmanager
     def explain_failures(self, platform: str, words: Path) -> Iterator[None]:
-        """Raise what the bastion said, where a machine behind it can't be reached."""
+        """Replace the error for an unreachable machine by what the bastion said."""
         try:
             yield
         except PlatformUnreachable as error:

@@ -1,4 +1,4 @@
-"""What a cloud offers to a request: the least flavor that is enough, as soon as the project's quota has room."""
+"""The offers of a cloud for a request: the smallest flavor that is enough, as soon as the project's quota has room."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from sublet.platforms.openstack.door import DoorSettings
 from sublet.platforms.openstack.readers import MIB, UNLIMITED, Flavor, Image, ProjectQuota, choose_flavor
 
 USUAL_START = timedelta(seconds=40)
-UNKNOWN_END = timedelta(hours=1)  # how long servers of others are taken to stay
-TAKEN = ("constraint", "gpu_type")  # of what can be asked of a scheduler
+UNKNOWN_END = timedelta(hours=1)  # how long other people's servers are assumed to stay
+TAKEN = ("constraint", "gpu_type")  # the scheduler options that are supported
 UNSET = "its `address` is not set"
-HOPELESS = 1 << 20  # bytes of files that no packing makes small enough for user data
-CONTAINERS = ("podman", "docker", "apptainer", "singularity", "charliecloud")  # ways by a runner that is too large too
+HOPELESS = 1 << 20  # bytes of files that no compression makes small enough for user data
+CONTAINERS = ("podman", "docker", "apptainer", "singularity", "charliecloud")  # whose runner is too large for user data
 
 
 @dataclass(frozen=True, slots=True)
 class OwnServer:
-    """A server of this service, and when its session's time is over."""
+    """A server of this service, and when its session's time ends."""
 
     cores: int
     memory: int
@@ -50,7 +50,7 @@ class CloudView:
 
 @dataclass(frozen=True, slots=True)
 class OfferTerms:
-    """What a platform says of itself to every request."""
+    """What a platform's settings add to every offer."""
 
     platform: str
     way: str
@@ -60,16 +60,16 @@ class OfferTerms:
 
 
 def is_compose(request: Request) -> bool:
-    """Whether it is a Docker Compose file."""
+    """Whether the request is a Docker Compose file."""
     return request.executable is not None and request.executable.kind == "docker-compose"
 
 
 def publishes_ports(request: Request) -> bool:
-    """Whether a service of its Compose file is to be connected to."""
+    """Whether someone is to connect to a service of the request's Compose file."""
     compose = request.executable.fields.get("compose") if request.executable and is_compose(request) else None
     try:
         written = yaml.safe_load(compose) if isinstance(compose, str) else compose
-    except yaml.YAMLError:  # its kind says what is wrong with it
+    except yaml.YAMLError:  # its kind reports what is wrong with it
         return False
     services = written.get("services") if isinstance(written, dict) else None
     return isinstance(services, dict) and any(
@@ -78,7 +78,7 @@ def publishes_ports(request: Request) -> bool:
 
 
 def refuse_request(request: Request, platform: str, door: DoorSettings) -> Sequence[Reason]:
-    """Why what was asked for could never run there."""
+    """Return why the request could never run there."""
     reasons = []
     if (listens(request) or publishes_ports(request)) and not door.is_open:
         why = f"{platform}: nothing leads into a virtual machine there ({UNSET}), so nobody can connect to it."
@@ -101,7 +101,7 @@ def refuse_request(request: Request, platform: str, door: DoorSettings) -> Seque
 
 
 def refuse_way(request: Request, terms: OfferTerms) -> Reason | None:
-    """Why a way can't be taken there: what runs containers is itself larger than user data."""
+    """Return why a way can't be used there: the runner of containers is itself too large for user data."""
     is_app = request.executable is not None and request.executable.kind == "app"
     if terms.door.is_open or not (is_app or terms.way in CONTAINERS):
         return None
@@ -110,7 +110,7 @@ def refuse_way(request: Request, terms: OfferTerms) -> Reason | None:
 
 
 def select_flavors(flavors: Sequence[Flavor], asked: SchedulerOptions) -> tuple[Flavor, ...]:
-    """Those with the features and the type of GPU that were asked for."""
+    """Return the flavors with the requested features and GPU type."""
     return tuple(
         each
         for each in flavors
@@ -119,13 +119,13 @@ def select_flavors(flavors: Sequence[Flavor], asked: SchedulerOptions) -> tuple[
 
 
 def list_choices(view: CloudView) -> Choices:
-    """The types of GPU and the features that flavors have; a cloud counts no licences."""
+    """Return the GPU types and features that flavors have; a cloud counts no licences."""
     flavors = view.flavors
     return Choices(merge_names(each.gpu_types for each in flavors), merge_names(each.features for each in flavors))
 
 
 def list_nodes(view: CloudView, reserve: int) -> list[Node]:
-    """The largest servers that may be had: each flavor that is within the quota, as a node."""
+    """Return the largest possible servers: each flavor that is within the quota, as a node."""
     quota = view.quota
     within = [each for each in view.flavors if each.cores <= quota.cores and each.memory <= quota.memory]
     return [
@@ -138,7 +138,7 @@ def list_nodes(view: CloudView, reserve: int) -> list[Node]:
 def make_offers(
     view: CloudView, request: Request, terms: OfferTerms, own: Sequence[OwnServer], now: datetime
 ) -> Answer:
-    """An offer on predicted terms; or why there is none, with the nearest that would do."""
+    """Return an offer on predicted terms, or why there is none, with the nearest that would do."""
     platform, reserve = terms.platform, terms.reserve
     if refused := refuse_request(request, platform, terms.door):
         return Answer(reasons=tuple(refused))
@@ -170,13 +170,13 @@ def make_offers(
 
 
 def list_gpus(flavor: Flavor, asked: str) -> tuple[GpuSort, ...]:
-    """The sorts of GPU of a flavor, with the driver that its traits name."""
+    """Return the sorts of GPU of a flavor, with the driver that its traits name."""
     types = (asked,) if asked else flavor.gpu_types
     return sort_gpus(GpuSort(name, find_driver(flavor.features)) for name in types) if flavor.gpus else ()
 
 
 def find_start(quota: ProjectQuota, flavor: Flavor, own: Sequence[OwnServer], now: datetime) -> tuple[datetime, str]:
-    """When the quota has room for one more server, as far as is known, and in words how it is."""
+    """Return when the quota will have room for one more server, as far as is known, and describe it."""
     cores = quota.cores - quota.cores_used - flavor.cores
     memory = quota.memory - quota.memory_used - flavor.memory
     servers = quota.servers - quota.servers_used - 1
@@ -191,7 +191,7 @@ def find_start(quota: ProjectQuota, flavor: Flavor, own: Sequence[OwnServer], no
 
 
 def describe_view(view: CloudView) -> tuple[str, ...]:
-    """What a person may want to know of what was seen."""
+    """Return notes for people about the project."""
     quota = view.quota
     left = [
         f"{max(0, most - used)} of {most} {noun} left"
