@@ -30,6 +30,7 @@ class SessionEndings:
     signals: Signals
 
     def decline(self, tx: Tx, id: str, to: Phase, person: Person, reason: str = "") -> Session:
+        """Reject or cancel an offer, as `to` says; what is held shrinks to what its siblings need."""
         now = self.now()
         session = require_session(tx, id)
         if session.phase is to:
@@ -52,6 +53,7 @@ class SessionEndings:
         return require_moved(tx.sessions.move(id, to, when=(Phase.OFFERED,), now=now, **changes), id)
 
     def cancel(self, tx: Tx, id: str, person: Person, reason: str = "") -> Session:
+        """Mark a session to be cancelled by the loop; an offer is declined, and a cancelled session stays as it is."""
         now = read_recorded_now(tx, self.now())
         session = require_session(tx, id)
         if session.phase in OVER:

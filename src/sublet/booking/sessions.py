@@ -156,7 +156,7 @@ class Sessions:
         return replace(page, items=tuple(self.presenter.with_connectors(session, person) for session in page.items))
 
     async def _owner(self, person: Person, of: str) -> str | None:
-        """Return whose sessions are meant, or None for everyone's; raise OperatorsOnly if they are other people's."""
+        """Return whose sessions to list, or None for everyone's; raise OperatorsOnly if the person may not."""
         if not of or of == person.name:
             return person.name
         name = None if of in EVERYONE else await self.names.find_name(of)

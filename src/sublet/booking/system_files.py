@@ -229,7 +229,7 @@ class SystemFilesMover:
         return sent
 
     async def _look(self, reach: Reach, path: str) -> str:
-        """`folder`, or the size of a file."""
+        """Return `folder`, or the size of a file."""
         return (await reach.run(Command(("sh", "-c", _FACTS, "sh", path), read_printed))).strip()
 
 

@@ -1,4 +1,4 @@
-"""Whether an offer can still be accepted."""
+"""Checks whether an offer can still be accepted."""
 
 from __future__ import annotations
 

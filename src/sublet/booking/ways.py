@@ -25,7 +25,7 @@ OUTSIDE = "it would run outside a container, which is not allowed here"
 
 @dataclass(frozen=True, slots=True)
 class WayFinding:
-    """One way on one platform."""
+    """Whether one way is possible on one platform."""
 
     platform: str
     way: str

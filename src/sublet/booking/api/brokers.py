@@ -1,4 +1,4 @@
-"""Other brokers that requests are passed on to; for operators."""
+"""Other brokers that requests are forwarded to; for operators."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class BrokerOutbox:
         left, asks = await self.store.read(
             lambda tx: (tx.broker_calls.list_left_over(now, BATCH), tx.broker_calls.list_asks(now, BATCH))
         )
-        self._rests_until = monotonic() + RESTS * (monotonic() - began)  # with many open offers a look takes long
+        self._rests_until = monotonic() + RESTS * (monotonic() - began)  # with many open offers a look is slow
         if left or asks:
             self._giving = asyncio.create_task(self._give_back(left, asks), name="broker outbox")
 

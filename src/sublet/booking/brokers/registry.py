@@ -1,4 +1,4 @@
-"""The brokers that requests are passed on to: added, listed, checked and removed by operators."""
+"""The brokers that requests are forwarded to: added, listed, checked and removed by operators."""
 
 from __future__ import annotations
 

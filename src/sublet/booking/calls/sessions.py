@@ -78,13 +78,13 @@ def reject(id: str) -> Call[SessionView]:
 
 
 def cancel(id: str, reason: str = "") -> Call[SessionView]:
-    """Stop a session, whatever it is doing; its owner sees the reason."""
+    """Cancel a session; its owner sees the reason."""
     body = body_of({"reason": reason}) if reason else None
     return Call("POST", path_of("sessions", id, "cancel"), READ_SESSION, body=body)
 
 
 def cancel_all(ids: Sequence[str], reason: str = "", *, dry_run: bool = False) -> Call[CancelView]:
-    """Stop several sessions at once, without waiting until they have stopped."""
+    """Cancel several sessions at once, without waiting until they have stopped."""
     wish = {"sessions": list(ids), "reason": reason, "dry_run": dry_run}
     from sublet.booking.views.moves import CancelView  # `ps` doesn't need it
 

@@ -1,1 +1,1 @@
-"""Commands: ask, run, sweep, ps, status, logs, result and their kin."""
+"""Commands: ask, run, sweep, ps, status, logs, result and related ones."""

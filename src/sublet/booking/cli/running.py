@@ -1,4 +1,4 @@
-"""`run`: ask, take the best offer, follow the output, and end as the job did."""
+"""`run`: ask, accept the best offer, follow the output, and exit with the job's exit code."""
 
 from __future__ import annotations
 

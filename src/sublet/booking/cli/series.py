@@ -87,7 +87,7 @@ def create(
 
 
 def _pin(every: str) -> str:
-    from sublet.client.documents import with_local_starts  # loads zones
+    from sublet.client.documents import with_local_starts  # slow to load: it reads time zones
 
     return str(with_local_starts({"start": every})["start"])
 

@@ -1,4 +1,4 @@
-"""The URIs that name kinds on the wire, and the short names that Sublet uses inside."""
+"""The URIs that name kinds on the wire, and the short names that Sublet uses internally."""
 
 from __future__ import annotations
 

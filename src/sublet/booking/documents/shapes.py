@@ -22,7 +22,7 @@ Document = dict[str, Any]
 PLACE = ("platform", "pledge")
 WHERE = (*PLACE, *SCHEDULER_NAMES)  # where it may run, and who pays
 AFTER = "after"  # the sessions that must have completed first
-PLACES = "places"  # directories of the system that it shares with other sessions
+PLACES = "places"  # directories of the system that sessions share
 OUTPUTS = "outputs"  # results that are sent somewhere at the end
 TOP = frozenset(
     {"executable", "compute", "storage", "data", "schedule", "costs", "metrics", AFTER, OUTPUTS, PLACES, *WHERE}

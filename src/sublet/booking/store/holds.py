@@ -37,7 +37,7 @@ class Hold:
 
     offerset: str
     person: str
-    offers: int  # that can still be accepted
+    offers: int  # how many can still be accepted
     expires: datetime
     firm: bool = False  # they don't give way to a later request
 

@@ -55,7 +55,7 @@ class Forgotten:
 
     removed: int
     looked_at: int
-    seen: Cursor | None  # the last that was looked at
+    seen: Cursor | None  # the last set that was looked at
     going_on: tuple[str, ...] = ()  # sets with an accepted session that is not over
 
 

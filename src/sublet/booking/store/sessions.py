@@ -215,7 +215,7 @@ class SessionStore(Claims):
         token: str | None = None,
         **changes: Any,
     ) -> Session | None:
-        """Change fields of a session, or `due`, without a move; None if it is in none of the phases `when`."""
+        """Change fields of a session, or `due`, without a move; None if its phase isn't in `when`."""
         return self._change(id, tuple(Phase) if when is None else tuple(when), now, token, changes)
 
     def reject_siblings(self, accepted: Session, now: datetime) -> Sequence[Session]:
@@ -261,7 +261,7 @@ class SessionStore(Claims):
         return {phase: counted.get(phase.value, 0) for phase in Phase}
 
     def delete(self, id: str) -> bool:
-        """Delete a session with its events and tokens, and its offer set if it was the last; return if it was there."""
+        """Delete a session with its events and tokens, and its set if it was the last; return whether it was there."""
         session = self.get(id)
         if session is None:
             return False

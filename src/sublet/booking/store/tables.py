@@ -57,7 +57,7 @@ sessions = Table(
     Column("cancel_reason", Text, nullable=False, server_default=""),
     Column("end", Text),
     Column("connectors", Text),
-    Column("lost", BigInteger),  # since when its platform has had no record of it
+    Column("lost", BigInteger),  # when its platform lost its record of it
     Column("own_id", Text, nullable=False, server_default=""),  # its platform's own name for the job
     Column("due", BigInteger),  # when the loop must look at it next
     Column("claim_owner", Text),
@@ -254,7 +254,7 @@ broker_offers = Table(  # offers of other brokers that were passed on, until not
     Column("session", Id, primary_key=True),  # the session here
     Column("broker", Text, nullable=False),
     Column("person", Text, nullable=False),
-    Column("url", Text, nullable=False),  # of the session there
+    Column("url", Text, nullable=False),  # the session's address there
     Column("offerset", Text, nullable=False),
     Column("expires", BigInteger, nullable=False),  # there
     Column("due", BigInteger, nullable=False),

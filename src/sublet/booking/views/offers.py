@@ -84,9 +84,9 @@ class OfferSetView:
     kind: str = ""  # the executable's short kind
     person: str = ""
     created: datetime
-    expires: datetime | None = None  # until when offers can be accepted; none for a NO
+    expires: datetime | None = None  # when the offers expire; none for a NO
     offers: tuple[OfferView, ...] = ()
-    reasons: tuple[ReasonView, ...] = ()  # also with a YES: why other platforms said no
+    reasons: tuple[ReasonView, ...] = ()  # also with a YES: why other platforms said NO
     notes: tuple[str, ...] = ()  # in words: what was assumed, or left out
     unanswered: tuple[str, ...] = ()  # platforms that gave no answer, or not in time
     platform: str = ""  # the platform that the request names; empty: all were asked

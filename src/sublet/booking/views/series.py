@@ -64,7 +64,7 @@ class BookingView:
 
 @dataclass(frozen=True, kw_only=True)
 class BookingList:
-    """A person's bookings, the newest first."""
+    """A person's bookings, newest first."""
 
     items: tuple[BookingView, ...]
     open: tuple[BookingView, ...] = ()  # other people's, in which they can take a seat or have one

@@ -55,7 +55,7 @@ class SessionView:
     name: str
     kind: str  # the executable's short kind
     phase: str
-    condition: str = ""  # in words, beside the phase
+    condition: str = ""  # in words, in addition to the phase
     marks: tuple[str, ...] = ()  # for programs: the values of Mark, as paused, lost or login-needed
     platform: str
     pledge: str = ""  # the platform's pledges that it draws on: `srcnet`, `srcnet + open`; empty: the platform has none
@@ -71,10 +71,10 @@ class SessionView:
     duration: timedelta
     created: datetime
     modified: datetime
-    expires: datetime  # of the offer; it counts while OFFERED
-    start: datetime | None = None  # when it is to start
+    expires: datetime  # when the offer expires; it counts while OFFERED
+    start: datetime | None = None  # the planned start
     until: datetime | None = None  # when its booked time ends
-    started: datetime | None = None  # when it did start
+    started: datetime | None = None  # the actual start
     ended: datetime | None = None
     job: str = ""  # the platform's own id
     end: EndView | None = None
