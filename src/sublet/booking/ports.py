@@ -72,7 +72,7 @@ class OfferFilter(Protocol):
 
 
 class ClosedPlatforms(Protocol):
-    """The source of which platforms are closed to a person."""
+    """The source of platforms that are closed to a person."""
 
     async def find_closed(self, person: Person) -> Mapping[str, Decision]:
         """Return the platforms that a person may not use, and why."""
@@ -133,7 +133,7 @@ class Resolver(Protocol):
 
 
 class Bar(Protocol):
-    """Knows what may not run on a platform, whoever asks."""
+    """Forbids executables on platforms, regardless of the person."""
 
     def find_bar(self, platform: str, executable: Executable) -> Reason | None:
         """Return why this executable may not run on this platform, or None if it may."""

@@ -59,7 +59,7 @@ class Numbered:
 
     @property
     def route(self) -> str:
-        """Return where the offer would run, and by way of which brokers."""
+        """Return the route to where the offer would run, through other brokers."""
         return "/".join(list_route(self.session.offer.platform, self.session.offer.terms))
 
 

@@ -148,7 +148,7 @@ def _sum_up(survey: Survey) -> dict[str, int]:
 
 
 def _note_shortage(survey: Survey, pledges: Mapping[str, Pledged]) -> Survey:
-    """Add a note to the survey for each amount of which more is pledged than there is."""
+    """Add a note to the survey for each amount that is pledged beyond what there is."""
     texts: list[str] = []
     for name, there in _sum_up(survey).items():
         wanted = sum(pledge.amount(name) or 0 for pledge in pledges.values())

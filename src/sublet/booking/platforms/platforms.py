@@ -117,7 +117,7 @@ class Platforms:
         return await check_platform(self.platforms.get(name))
 
     async def sweep(self, name: str, idle: timedelta | None = None) -> Swept:
-        """Remove what no session needs from a platform; with `idle`, also shared files that were unused for so long."""
+        """Remove files that no session needs from a platform; with `idle`, shared files unused for that long too."""
         self.platforms.get(name)
         return await sweep(self.platforms, self.store, name, timedelta(0), idle)
 

@@ -105,7 +105,7 @@ class OfferSets:
         self._sql.change(RELEASE, {"set_id": plain(id)})
 
     def forget(self, before: datetime, limit: int = 100, seen: Cursor | None = None) -> Forgotten:
-        """Look at the oldest offer sets before a time, and remove those of which nothing was accepted.
+        """Look at the oldest offer sets before a time, and remove those without an accepted offer.
 
         Of the others, the offers that were not accepted are removed once the accepted session is over and archived. A
         call continues after `seen`, where an earlier one ended. What belongs to an offer set is removed with it.

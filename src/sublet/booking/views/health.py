@@ -13,6 +13,6 @@ class HealthView:
     version: str
     mode: str
     platforms: tuple[str, ...] = ()
-    database: str = ""  # the kind of database, if the person may know it
+    database: str = ""  # its kind and address, for operators
     problem: str = ""  # why it is failing
-    clock: str = ""  # when and by how much the machine's clock was set, if the person may know it
+    clock: str = ""  # when and by how much the machine's clock was set, for operators
