@@ -34,7 +34,7 @@ LONGEST_PROOF = 80
 
 @dataclass
 class BrokerAsks:
-    """What is asked of one broker."""
+    """The calls to one broker."""
 
     wire: BrokerWire
     is_older: bool = False  # it uses a schema before 1.0

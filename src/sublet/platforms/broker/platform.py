@@ -1,4 +1,4 @@
-"""Another Execution Broker, by its HTTP interface: Sublet, or any that speaks IVOA's 1.0.7 or an older shape of it."""
+"""Another Execution Broker, through its HTTP interface: Sublet, or any that speaks IVOA's 1.0.7 or an older version."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from sublet.platforms.broker.wire import LOOPBACK, SUBLET, BrokerWire
 from sublet.platforms.brokering import BrokerIdentity, PassedAnswer, PassedRequest
 from sublet.platforms.port import INSTEAD, Platform, ResultFile, Results, Survey
 
-AT_ONCE = 8  # sessions that are asked after at the same time
+AT_ONCE = 8  # sessions that are polled at the same time
 NOBODY = "00000000-0000-0000-0000-000000000000"
 NO_JOBS = "it takes requests, and no jobs of this service's making"
 Stream = Literal["stdout", "stderr"]
 
 
 class Broker(Platform):
-    """Another broker: what it offers is offered here, and what is accepted here is accepted there."""
+    """Another broker: its offers are passed on here, and an offer that is accepted here is accepted there."""
 
     kind: ClassVar[str] = "broker"
     terms: ClassVar[Literal["remote"]] = "remote"
@@ -68,26 +68,26 @@ class Broker(Platform):
         return url.rstrip("/")
 
     def use_identity(self, identity: BrokerIdentity) -> None:
-        """Show the broker who asks in this way; before it is opened."""
+        """Set how to authenticate to the broker; call this before `open`."""
         self._identity = identity
 
     def has_address(self, location: str) -> bool:
-        """Whether an address is one of this broker: where it was said to be, and nowhere that it leads to."""
+        """Whether a URL is below the broker's configured address; addresses that it redirects to don't count."""
         return location.startswith(f"{self.url}/")
 
     async def open(self, home: Path) -> None:
-        """Find what was taken earlier."""
+        """Open the records of offers that were accepted earlier."""
         token = await asyncio.to_thread(_read_token, self.token_file, self.name)
         self._wire = BrokerWire(self.name, self.url, token, self._identity)
         self._asks = BrokerAsks(self._wire, self.older)
         self._taken = await asyncio.to_thread(TakenOffers, home / "sessions")
 
     async def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         await self._wire.close()
 
     async def survey(self) -> Survey:
-        """Whether it answers, and as what; what it has, it says only in offers."""
+        """Check that the broker answers, and return its version; its resources appear only in offers."""
         now = datetime.now(UTC)
         try:
             reply = await self._wire.get(f"/offersets/{NOBODY}", "")
@@ -101,11 +101,11 @@ class Broker(Platform):
     # Offers
 
     async def pass_on(self, request: PassedRequest, now: datetime) -> PassedAnswer:
-        """Ask it."""
+        """Pass a request on to the broker."""
         return await self._asks.ask(request, now)
 
     async def take(self, terms: Remote, person: str, key: str) -> str:
-        """Accept an offer there; the session here is known there by its address from then on."""
+        """Accept an offer there, and record the address of its session under the key."""
         taken = TakenOffer(terms.url, person)
         await asyncio.to_thread(self._taken.put, key, taken)
         await self._asks.accept(taken, key)
@@ -113,7 +113,7 @@ class Broker(Platform):
         return key
 
     async def give_up(self, url: str, person: str, by: str = "") -> None:
-        """Reject or cancel it there, whichever it needs."""
+        """Reject or cancel an offer or session there, whichever it needs."""
         await self._asks.give_up(TakenOffer(url, person))
 
     async def give_up_ask(self, offerset: str, person: str, again: PassedRequest | None, keep: frozenset[str]) -> None:
@@ -123,19 +123,19 @@ class Broker(Platform):
     # Sessions
 
     async def place(self, key: str) -> Path | None:
-        """Nothing is brought from here: that broker brings what the request names."""
+        """Return None, as the other broker stages the data that the request names."""
         return None
 
     async def find(self, key: str) -> str | None:
-        """Whether one was taken for this session."""
+        """Return the key if an offer was accepted for it."""
         return key if await asyncio.to_thread(self._taken.get, key) else None
 
     async def submit(self, job: Job, key: str) -> str:
-        """Nobody can: a session there begins with an offer."""
+        """Raise PlatformRefused, as a session there begins with an offer."""
         raise PlatformRefused(platform=self.name, why=NO_JOBS)
 
     async def ask(self, ids: Sequence[str]) -> Mapping[str, JobState]:
-        """Where they are, each by a look at its document; of several, those that can't be looked at are left out."""
+        """Return the states of sessions by their documents; of several, those that can't be read are left out."""
         turns = asyncio.Semaphore(AT_ONCE)
 
         async def look(key: str) -> JobState | None:
@@ -145,7 +145,7 @@ class Broker(Platform):
                 except LoginNeeded:
                     if len(ids) == 1:
                         raise
-                    return None  # of one person the token is no longer good: the others' are
+                    return None  # one person's token has expired: the others' may be valid
 
         states = await asyncio.gather(*(look(key) for key in ids))
         return {key: state for key, state in zip(ids, states, strict=True) if state}
@@ -162,32 +162,32 @@ class Broker(Platform):
         return state
 
     async def news(self) -> Sequence[str] | None:
-        """Those that it is time to look at again."""
+        """Return the sessions that are due to be polled."""
         return self._pace.list_due()
 
     async def cancel(self, ids: Sequence[str], by: str) -> None:
-        """Cancel them there."""
+        """Cancel these sessions there."""
         for key in ids:
             if taken := await asyncio.to_thread(self._taken.note_cancel, key, by):
                 await self._asks.give_up(taken)
                 self._pace.watch(key)
 
     async def lengthen(self, key: str, duration: timedelta) -> tuple[Quote, ...]:
-        """Have it last so long there; what it costs then, as far as that broker says so."""
+        """Extend a session there to this duration, and return its new price, if that broker states it."""
         taken = await asyncio.to_thread(self._taken.get, key)
         if taken is None:
             raise PlatformRefused(platform=self.name, why="the session is not there yet", hint="Try again in a moment.")
         return await self._asks.lengthen(taken, duration)
 
     async def extend(self, id: str, until: datetime) -> None:
-        """How long a session lasts is told to that broker before it is recorded here: by `lengthen`."""
+        """Do nothing: the broker was already told by `lengthen`, before the new end was recorded here."""
 
     async def pause(self, id: str) -> str:
-        """Have it paused there."""
+        """Pause a session there."""
         return await self._stand_still(id, "pause")
 
     async def resume(self, id: str) -> str:
-        """Have it go on there."""
+        """Resume a session there."""
         return await self._stand_still(id, "resume")
 
     async def _stand_still(self, key: str, move: Literal["pause", "resume"]) -> str:
@@ -201,10 +201,10 @@ class Broker(Platform):
         self._pace.watch(key)
         return read_text(reply.document, "how")
 
-    # What it printed and left: what IVOA has no words for is asked of Sublet alone
+    # Output and results: IVOA's protocol has none of this, so it is asked only of Sublet
 
     async def output(self, key: str, stream: Stream, offset: int, limit: int) -> bytes:
-        """Part of what it printed."""
+        """Return part of a session's output."""
         taken = await self._find_sublet(key)
         if taken is None:
             return b""
@@ -213,7 +213,7 @@ class Broker(Platform):
         return reply.body if reply.status == 200 else b""
 
     async def output_size(self, key: str, stream: Stream) -> int:
-        """How many bytes it has printed."""
+        """Return the size of a session's output in bytes."""
         taken = await self._find_sublet(key)
         if taken is None:
             return 0
@@ -222,7 +222,7 @@ class Broker(Platform):
         return int(size) if reply.status == 200 and size.isdecimal() else 0
 
     async def results(self, key: str) -> Results:
-        """The files that it left, as that broker lists them."""
+        """List a session's results, as that broker does."""
         taken = await self._find_sublet(key)
         if taken is None:
             return Results()
@@ -236,7 +236,7 @@ class Broker(Platform):
         )
 
     async def read(self, key: str, path: str, offset: int = 0) -> AsyncIterator[bytes]:
-        """One of those files."""
+        """Read a result file, from an offset."""
         taken = await self._find_sublet(key)
         if taken is None:
             raise PlatformRefused(platform=self.name, why="it has no files that can be fetched through another broker")
@@ -245,22 +245,22 @@ class Broker(Platform):
                 yield piece
 
     async def come_home(self, key: str) -> None:
-        """Say there that its files are home."""
+        """Tell the broker that the session's files have been fetched."""
         if taken := await self._find_sublet(key):
             await self._wire.post(f"/v1{taken.path}/fetched", taken.person, None)
 
     async def clean(self, key: str) -> None:
-        """Have it removed there, as far as that broker lets us, and forget it."""
+        """Have a session removed there, if that broker allows it, and forget it."""
         if taken := await self._find_sublet(key):
             await self._wire.delete(f"/v1{taken.path}", taken.person)
         self._pace.forget(key)
         await asyncio.to_thread(self._taken.remove, key)
 
     async def _find_sublet(self, key: str) -> TakenOffer | None:
-        """The session there, if that broker is a Sublet."""
+        """Return the session there, if that broker is a Sublet."""
         taken = await asyncio.to_thread(self._taken.get, key)
         if taken and not self._wire.is_sublet:
-            await self._asks.look(taken)  # after a restart nobody has asked it yet
+            await self._asks.look(taken)  # after a restart, it isn't known yet whether it is
         return taken if self._wire.is_sublet else None
 
 

@@ -1,4 +1,4 @@
-"""What a broker's offer set says, read with suspicion: what can't be true is dropped, and is said."""
+"""Reads a broker's offer set with suspicion: implausible offers are dropped, and reported among the reasons."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from sublet.platforms.broker.fields import (
 )
 
 TERMS, RUN_TIME = "urn:sublet:terms", "urn:sublet:run-time"
-WAY = "broker"  # how a session is run is that broker's own affair
+WAY = "broker"  # how a session is run is up to that broker
 MOST_OFFERS, MOST_REASONS, MOST_DEPTH = 100, 50, 10
 MOST_DIGITS, MOST_NAME = 6, 100
 UNTRUE = "urn:broker-unreadable"
@@ -49,11 +49,11 @@ class OfferReader:
     now: datetime
     skew: timedelta = timedelta(0)  # how far the clock there is ahead
     duration: timedelta = timedelta(0)  # the least that was asked for
-    is_understood: bool = True  # whether what was asked can be written by this service
-    maker: str = ""  # the proof that it was this broker who answered, if there is one
+    is_understood: bool = True  # whether this service could write the request itself
+    maker: str = ""  # the proof that this broker answered, if there is one
 
     def read(self, document: Document) -> tuple[Answer, int]:
-        """The offers and reasons, and how many offers were dropped."""
+        """Return the offers and reasons, and how many offers were dropped."""
         offers: list[Offer] = []
         reasons = [self._reason(message) for message in read_messages(document)[:MOST_REASONS]]
         listed = list(read_maps(document, "offers"))
@@ -69,7 +69,7 @@ class OfferReader:
         return Answer(tuple(offers), tuple(reasons)), len(listed) - len(offers)
 
     def read_offer(self, item: Document) -> Offer:
-        """One offer; UnreadableField if it can't be, or can't be true."""
+        """Read one offer; raise UnreadableField if it can't be read, or can't be true."""
         id = read_id(item)
         phase = read_phase(item)
         if phase and phase != "OFFERED":
@@ -96,7 +96,7 @@ class OfferReader:
                 read_gib(compute, "disk"),
             ),
             count=max(1, int(read_least(compute, "nodes", 1))),
-            prepare=timedelta(0),  # that broker has planned for it
+            prepare=timedelta(0),  # included in that broker's plan
             release=read_length(read_map(schedule, "releasing"), "release", timedelta(0)),
             costs=read_quotes(item, "costs") or read_quotes(compute, "costs"),
             metrics=read_quotes(item, "metrics") or read_quotes(compute, "metrics"),
@@ -131,7 +131,7 @@ class OfferReader:
         )
 
     def _reason(self, message: Document) -> Reason:
-        """A message of the broker's as one of our reasons: it names the broker, and what that named."""
+        """Convert a broker's message to a reason that names the broker, and the platform that the broker named."""
         values = read_map(message, "values")
         where = "/".join(part for part in (self.broker, read_text(values, "platform")) if part)
         text = read_text(message, "message", "text", "template") or "It gave no reason."
@@ -147,7 +147,7 @@ class OfferReader:
 
 
 def read_gpu_sorts(compute: Document) -> tuple[GpuSort, ...]:
-    """The sorts of GPU that it may be given, as that broker states them."""
+    """Return the sorts of GPU that the session may get, as that broker states them."""
     words = [
         [read_text(each, name)[:MOST_NAME] for name in ("type", "driver")] for each in read_maps(compute, "gpu_sorts")
     ]
@@ -155,7 +155,7 @@ def read_gpu_sorts(compute: Document) -> tuple[GpuSort, ...]:
 
 
 def read_run_time(item: Document, limit: timedelta) -> RunEstimate | None:
-    """How long it will run, as that broker knows from earlier runs; None if it does not say, or can't be right."""
+    """Return that broker's estimate of the run time from earlier runs; None if there is none, or it isn't plausible."""
     values = next((read_map(m, "values") for m in read_messages(item) if m.get("kind") == RUN_TIME), None)
     runs = read_text(values, "runs") if values else ""
     if values is None or not runs.isdecimal() or len(runs) > MOST_DIGITS:
@@ -171,7 +171,7 @@ def read_run_time(item: Document, limit: timedelta) -> RunEstimate | None:
 
 
 def read_id(item: Document) -> str:
-    """The uuid of a session: its address is made of it, whatever address the broker names."""
+    """Return the uuid of a session; its address is built from that, whatever address the broker names."""
     text = read_meta(item, "uuid", "ident")
     try:
         return str(UUID(text))
@@ -180,7 +180,7 @@ def read_id(item: Document) -> str:
 
 
 def read_terms(values: Document, expires: datetime, skew: timedelta = timedelta(0)) -> Terms | None:
-    """The terms that a broker states in the values of a message; None if it states none."""
+    """Return the terms that a broker states in the values of a message; None if it states none."""
     if values.get("terms") != "remote":
         return _read_first(values, values.get("terms"), skew)
     terms: Terms | None = _read_first(values, values.get("inner-terms"), skew)
@@ -191,7 +191,7 @@ def read_terms(values: Document, expires: datetime, skew: timedelta = timedelta(
 
 
 def _read_first(values: Document, kind: object, skew: timedelta) -> Booked | Predicted | None:
-    """The terms of whoever made the offer."""
+    """Return the terms of the broker that made the offer."""
     if kind == "booked":
         return Booked()
     if kind != "predicted":

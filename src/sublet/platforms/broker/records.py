@@ -1,4 +1,4 @@
-"""Which session of another broker each session here is: a small file for each, written before it is accepted there."""
+"""Records of which session at another broker each session here is: a small file each, written before it is accepted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sublet.platforms.sessiondir import KEY
 
 @dataclass(frozen=True, slots=True)
 class TakenOffer:
-    """A session of another broker, and for whom it was taken."""
+    """A session at another broker, and the person for whom it was accepted."""
 
     url: str
     person: str
@@ -20,32 +20,32 @@ class TakenOffer:
 
     @property
     def path(self) -> str:
-        """Its address below that of its broker."""
+        """The session's path below the broker's address."""
         return f"/sessions/{self.id}"
 
     @property
     def id(self) -> str:
-        """Its uuid there."""
+        """The session's uuid there."""
         return self.url.rpartition("/")[2]
 
 
 class TakenOffers:
-    """All of them, by the session here."""
+    """The records of all accepted offers, by the key of the session here."""
 
     def __init__(self, folder: Path) -> None:
-        """Kept in a folder of the platform's own."""
+        """Set the folder of the records, and create it."""
         self._folder = folder
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def get(self, key: str) -> TakenOffer | None:
-        """The one of a session here."""
+        """Return the record of a session; None if there is none."""
         try:
             return TakenOffer(**json.loads(self._file(key).read_text()))
         except (FileNotFoundError, NotADirectoryError):
             return None
 
     def put(self, key: str, taken: TakenOffer) -> None:
-        """Remember it, whole or not at all, also after a loss of power."""
+        """Write a record atomically, and safely against a loss of power."""
         file = self._file(key)
         part = file.with_name(f".{file.name}.{os.getpid()}")
         with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as opened:
@@ -55,7 +55,7 @@ class TakenOffers:
         part.replace(file)
 
     def note_cancel(self, key: str, by: str) -> TakenOffer | None:
-        """Remember who cancelled it first."""
+        """Record who cancelled a session first, and return its record."""
         taken = self.get(key)
         if taken and not taken.by:
             taken = replace(taken, by=by)
@@ -63,7 +63,7 @@ class TakenOffers:
         return taken
 
     def remove(self, key: str) -> None:
-        """Forget it."""
+        """Remove the record of a session."""
         self._file(key).unlink(missing_ok=True)
 
     def _file(self, key: str) -> Path:

@@ -1,4 +1,4 @@
-"""What a broker's document of a session says of it, as the state of a job."""
+"""Reads the state of a session from a broker's document."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ OFFERED = "OFFERED"
 BEFORE = {"ACCEPTED": "accepted", "WAITING": "waits for its time", "PREPARING": "is being prepared"}
 RUNS = frozenset({"AVAILABLE", "RUNNING", "RELEASING"})
 OVER = frozenset({"COMPLETED", "FAILED", "CANCELLED"})
-GOES_ON = frozenset(BEFORE) | RUNS  # it was accepted, and is not over
+GOES_ON = frozenset(BEFORE) | RUNS  # accepted, and not ended
 
 
 def read_state(document: Document, broker: str) -> JobState:
-    """Where it is; UNKNOWN if that can't be read, or it never was accepted."""
+    """Return the state of a session; UNKNOWN if it can't be read, or was never accepted."""
     phase = read_phase(document)
     if phase in OVER:
         return _read_over(document, phase)
@@ -68,7 +68,7 @@ def _read_over(document: Document, phase: str) -> JobState:
 
 
 def _read_end(document: Document, phase: str) -> End:
-    """How it ended: in full if the broker says that in a way that is known, else as far as its phase tells."""
+    """Return how a session ended: in detail if the broker uses known terms, else by its phase."""
     for message in read_messages(document):
         kind = read_text(message, "kind")
         if kind.startswith(END) and (known := kind.removeprefix(END)) in set(EndKind):
@@ -103,13 +103,13 @@ def _find_message(document: Document, kind: str) -> str:
 
 
 def _read_marks(document: Document) -> Marks:
-    """Whether it stands still, as a Sublet says it beside the words."""
+    """Return the marks of a paused session, which a Sublet adds to its condition."""
     values = next((read_map(m, "values") for m in read_messages(document) if m.get("kind") == CONDITION), {})
     return PAUSED if Mark.PAUSED in read_text(values, "marks").split() else NONE
 
 
 def _find_until(document: Document, started: datetime | None) -> datetime | None:
-    """When its time is over there; it may have been extended there."""
+    """Return when the session's time ends there, including extensions."""
     try:
         return started + read_length(find_running_block(document), "duration") if started else None
     except (UnreadableField, OverflowError):
@@ -131,7 +131,7 @@ def _find_time(text: str) -> datetime | None:
 
 
 def read_ways(document: Document) -> tuple[Connector, ...]:
-    """The ways in to a session that someone can use now, with their whole addresses."""
+    """Return the connectors of a session that can be used now, with their whole addresses."""
     ways = [
         Connector(
             read_text(item, "kind"), read_text(item, "status") or "AVAILABLE", read_text(item, "protocol"), location

@@ -1,4 +1,4 @@
-"""One broker's HTTP: who asks is shown in each call, nothing is followed elsewhere, and answers have a limit."""
+"""HTTP calls to one broker: each call is authenticated, redirects aren't followed, and answers have a size limit."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ LARGEST = 8 << 20  # bytes of an answer
 PATIENCE = timedelta(seconds=20)
 CONNECTIONS = 32
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-VIA = "broker-via"  # the ids of the brokers that a request has come through
-REQUEST = "broker-request"  # the id of a request, the same by whichever way it comes
-PROOF = "broker-proof"  # what only whoever answers can make of that id: the same by whichever way it was asked
-SUBLET = "sublet-version"  # of whose answers have it, it is known that they heed an Idempotency-Key
+VIA = "broker-via"  # the IDs of the brokers that a request has passed through
+REQUEST = "broker-request"  # the ID of a request, the same by every route
+PROOF = "broker-proof"  # a proof that only the answering broker can derive from that ID, the same by every route
+SUBLET = "sublet-version"  # brokers whose answers have this header honour an Idempotency-Key
 JSON = "application/json"
-SKEW = timedelta(seconds=2)  # two clocks that differ by less are taken to agree
+SKEW = timedelta(seconds=2)  # clocks that differ by less count as equal
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerReply:
-    """What a broker answered to one call."""
+    """A broker's answer to one call."""
 
     status: int
     headers: Mapping[str, str]
@@ -58,7 +58,7 @@ class BrokerReply:
 
     @property
     def document(self) -> Mapping[str, Any]:
-        """The document in it, in JSON or YAML; empty if there is none that can be read."""
+        """The answer's document, in JSON or YAML; empty if there is none that can be read."""
         kind = self.headers.get("content-type", JSON)
         try:
             read = json.loads(self.body) if "json" in kind else parse_document(self.body, kind)
@@ -68,7 +68,7 @@ class BrokerReply:
 
     @property
     def words(self) -> str:
-        """What is wrong, as the broker says it."""
+        """The broker's error message."""
         problem = self.document
         text = problem.get("detail") or problem.get("message") or problem.get("error") or ""
         return str(text)[:500] or f"it answered {self.status}"
@@ -83,7 +83,7 @@ class BrokerReply:
 
 @lru_cache(maxsize=16)
 def _read_date(text: str) -> datetime | None:
-    """The time in a `Date`; many brokers answer within the same second."""
+    """Read the time in a `Date` header; cached, as many brokers answer within the same second."""
     try:
         there = parsedate_to_datetime(text)
     except (ValueError, TypeError):
@@ -96,15 +96,15 @@ class BrokerWire:
     """Calls to one broker."""
 
     name: str
-    url: str  # without a / at its end
-    token: str = field(default="", repr=False)  # of this service, where no identity knows better
+    url: str  # without a trailing /
+    token: str = field(default="", repr=False)  # this service's own, if `identity` has no other credentials
     identity: BrokerIdentity | None = None
-    is_sublet: bool = False  # as far as its answers have told
+    is_sublet: bool = False  # as far as its answers have shown
     _client: httpx2.AsyncClient | None = None
     _connections: BrokerConnections | None = None
 
     async def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         if self._connections:
             self._connections.close()
         if self._client:
@@ -113,11 +113,11 @@ class BrokerWire:
 
     @property
     def client(self) -> httpx2.AsyncClient:
-        """Who carries files, and all calls where a proxy is needed."""
+        """The HTTP client for files, and for all calls if a proxy is needed."""
         if self._client is None:
             self._client = httpx2.AsyncClient(
                 verify=trust_machine(),
-                follow_redirects=False,  # a token is shown to this broker, and nowhere that it leads to
+                follow_redirects=False,  # the token is for this broker only, not for where it redirects to
                 timeout=PATIENCE.total_seconds(),
                 limits=httpx2.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS),
                 trust_env=urlsplit(self.url).hostname not in LOOPBACK,
@@ -126,7 +126,7 @@ class BrokerWire:
 
     @cached_property
     def connections(self) -> BrokerConnections | None:
-        """What carries calls without a proxy; None where there is one."""
+        """The connections for calls without a proxy; None if a proxy is needed."""
         if urlsplit(self.url).hostname not in LOOPBACK and needs_proxy(self.url):
             return None
         self._connections = BrokerConnections(self.url, CONNECTIONS)
@@ -134,18 +134,18 @@ class BrokerWire:
 
     @cached_property
     def root(self) -> str:
-        """The path of its address, as it is written in a request."""
+        """The path of the broker's address, as it is written in a request."""
         return httpx2.URL(self.url).raw_path.decode().rstrip("/")
 
     async def authorize(self, person: str, method: str = "GET", target: str = "") -> Mapping[str, str]:
-        """The headers that show who asks, for a call by this method to this path."""
+        """Return the headers that authenticate a person's call by this method to this path."""
         errand = None if self.token or not target else Errand(method, target)
         if self.identity and (headers := await self.identity.authorize(self.name, self.url, person, errand)):
             return headers
         return {"authorization": f"Bearer {self.token}"} if self.token else {}
 
     async def get(self, path: str, person: str, **query: str) -> BrokerReply:
-        """Look at something."""
+        """Make a GET request."""
         return await self._call("GET", f"{path}?{urlencode(query)}" if query else path, person)
 
     async def post(
@@ -156,18 +156,18 @@ class BrokerWire:
         headers: Mapping[str, str] | None = None,
         within: timedelta = PATIENCE,
     ) -> BrokerReply:
-        """Send a document."""
+        """Send a document with POST."""
         return await self.send(path, person, json.dumps(document, ensure_ascii=False), headers, within)
 
     async def send(
         self, path: str, person: str, text: str, headers: Mapping[str, str] | None = None, within: timedelta = PATIENCE
     ) -> BrokerReply:
-        """Send a document that is JSON already."""
+        """Send a document that is already JSON text."""
         more = {"content-type": JSON, **(headers or {})}
         return await self._call("POST", path, person, content=text.encode(), headers=more, within=within)
 
     async def delete(self, path: str, person: str) -> BrokerReply:
-        """Have something removed."""
+        """Make a DELETE request."""
         return await self._call("DELETE", path, person)
 
     async def _call(
@@ -223,7 +223,10 @@ class BrokerWire:
         return PlatformUnreachable(platform=self.name, why=f"{self.url}: {why or type(error).__name__}")
 
     def _check(self, reply: BrokerReply) -> BrokerReply:
-        """The reply, if it is one that a caller can use; what is wrong with the caller is said in the right words."""
+        """Return the reply if the caller can use it.
+
+        Raise LoginNeeded or PlatformUnreachable for the other statuses.
+        """
         if reply.status == 401:
             raise LoginNeeded(
                 f"{self.name} does not accept the token that it was shown.",
@@ -236,7 +239,7 @@ class BrokerWire:
         return reply
 
     async def stream(self, path: str, person: str, offset: int = 0) -> AsyncIterator[bytes]:
-        """A file there, from a byte on."""
+        """Stream a file there, from an offset."""
         headers = {"range": f"bytes={offset}-", "accept": "*/*"} if offset else {"accept": "*/*"}
         async with self._open("GET", path, person, headers) as heard:
             if heard.status_code == 404:
@@ -258,5 +261,5 @@ async def _read(heard: httpx2.Response, name: str) -> bytes:
 
 
 def _refuse_length(name: str) -> PlatformBroken:
-    """What is said of an answer that is too long."""
+    """Return the error for an answer that is too long."""
     return PlatformBroken(platform=name, why=f"its answer has more than {LARGEST >> 20} MiB")

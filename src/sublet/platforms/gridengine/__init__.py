@@ -1,1 +1,1 @@
-"""Grid Engine, by its own command line: here, or on a machine that is reached over OpenSSH."""
+"""Grid Engine, through its command line: on this machine, or on one that is reached over OpenSSH."""

@@ -1,4 +1,4 @@
-"""Which commands a Grid Engine site is asked; how they answer is in `readers.py` and `rows.py`."""
+"""The commands that a Grid Engine site is asked; their output is read in `readers.py` and `rows.py`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sublet.platforms.gridengine import rows
 from sublet.reach.port import Command, Outcome, as_is
 
 PACKAGE = "sublet.platforms.gridengine"
-AWAY = re.compile(  # the master is away, restarting, or has too much to do: it is tried again
+AWAY = re.compile(  # the master is away, restarting or overloaded: it is tried again
     r"can.?t connect to service|unable to (send message to|contact) qmaster|got send error|commlib error"
     r"|connection refused|timed? ?out|qmaster .* (is not|not) (running|reachable)|try again later",
     re.IGNORECASE,
@@ -33,13 +33,13 @@ SURVEY = {
 
 
 def to_queue(failures: Failures) -> Command[Rows]:
-    """The person's own jobs that wait or run."""
+    """List the person's own jobs that are queued or running."""
     argv = ("sh", "-c", 'exec qstat -xml -u "$(id -un)"')
     return Command(argv, failures.reading(rows.read_queue), calls=1)
 
 
 def to_remember(ids: Sequence[str], keys: Sequence[str]) -> list[Command[Rows]]:
-    """What the accounting tells of jobs that are over; what it doesn't know is left out."""
+    """Ask accounting about ended jobs; unknown ones are left out."""
     return [
         Command(("qacct", "-j", f"{rows.MARK}{key}"), lambda outcome: rows.read_past(outcome.text), seconds=60)
         for key in keys
@@ -47,6 +47,6 @@ def to_remember(ids: Sequence[str], keys: Sequence[str]) -> list[Command[Rows]]:
 
 
 def to_plan() -> list[Command[Outcome]]:
-    """Ask for everybody's jobs and reservations, of which a plan can be made."""
+    """Ask for everybody's jobs and reservations, to make a plan."""
     jobs = Command(("qstat", "-r", "-xml", "-u", "*"), as_is, seconds=30, calls=1)
     return [jobs, Command(("sh", "-c", RESERVATIONS), as_is, seconds=30, calls=2)]

@@ -1,4 +1,4 @@
-"""The words of qsub and qrsub: those that a job's amounts become, and those that were asked for beside them."""
+"""Arguments of qsub and qrsub: those for a job's amounts, and those that were asked for besides."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from sublet.platforms.gridengine.readers import DISK, GPU, MEMORY, Complex, Grid
 
 MIB = 1 << 20
 STAMP = "%Y%m%d%H%M.%S"
-TAKEN = frozenset({"queue", "project"})  # of what a person can ask of a scheduler: what Grid Engine has a word for
+TAKEN = frozenset({"queue", "project"})  # the scheduler options that Grid Engine supports
 
 
 @dataclass(frozen=True, slots=True)
 class GridWish:
-    """What is asked of Grid Engine for one job."""
+    """What is requested of Grid Engine for one job."""
 
     queue: str
     amounts: Amounts
-    environment: str = ""  # by which several slots are had
+    environment: str = ""  # the one that gives several slots
     begin: datetime | None = None
     longest: timedelta | None = None  # the queue's own limit
 
     @property
     def limit(self) -> timedelta:
-        """Grid Engine's limit of its time."""
+        """Grid Engine's time limit for the job."""
         wanted = timedelta(seconds=math.ceil((self.amounts.time + LEEWAY).total_seconds()))
         return min(wanted, self.longest) if self.longest and self.longest >= self.amounts.time else wanted
 
     def cut(self, parts: int) -> GridWish:
-        """The same for each of so many parts."""
+        """Return the same wish for each of this many parts."""
         return replace(self, amounts=replace(self.amounts, parts=parts))
 
 
 def list_environments(
     amounts: Amounts, queue: GridQueue, environments: Sequence[ParallelEnvironment], named: str = ""
 ) -> list[ParallelEnvironment]:
-    """Those of the queue's that give so many slots, the best first; a named one gives what it is asked for."""
+    """Return the queue's parallel environments that give these slots, the best first; or only the named one."""
     if named:
         return [each for each in environments if each.name == named]
     able = [each for each in environments if each.name in queue.environments]
@@ -50,7 +50,7 @@ def list_environments(
 
 
 def words_for(wish: GridWish, complexes: Mapping[str, Complex], asked: SchedulerOptions) -> tuple[str, ...]:
-    """The words for qsub; every value is one word."""
+    """Return the arguments for qsub; every value is one word."""
     words = [*_list_places(wish, complexes), "-l", f"h_rt={math.ceil(wish.limit.total_seconds())}"]
     words += ["-P", asked.project] if asked.project else []
     words += ["-a", f"{wish.begin.astimezone(UTC):{STAMP}}"] if wish.begin else []
@@ -59,14 +59,14 @@ def words_for(wish: GridWish, complexes: Mapping[str, Complex], asked: Scheduler
 
 
 def words_to_reserve(wish: GridWish, complexes: Mapping[str, Complex], start: datetime) -> tuple[str, ...]:
-    """The words for qrsub: the same for a reservation from then on, a little longer than the job may last."""
+    """Return the arguments for qrsub: a reservation from `start` on, a little longer than the job may last."""
     end = start + wish.limit + LEEWAY / 2
     times = ("-a", f"{start.astimezone(UTC):{STAMP}}", "-e", f"{end.astimezone(UTC):{STAMP}}")
     return (*times, *_list_places(wish, complexes))
 
 
 def _list_places(wish: GridWish, complexes: Mapping[str, Complex]) -> Iterator[str]:
-    """Where it is to run, and what it takes there."""
+    """Yield the arguments for where the job is to run, and what it takes there."""
     slots = wish.amounts.nodes * wish.amounts.shape.cores
     if wish.queue:
         yield from ("-q", wish.queue)
@@ -86,12 +86,12 @@ def _list_values(amounts: Amounts, complexes: Mapping[str, Complex]) -> Iterator
 
 
 def find_complex(names: Sequence[str], complexes: Mapping[str, Complex]) -> Complex | None:
-    """The first of these names that a site gives out."""
+    """Return the first of these complexes that a site has."""
     return next((complexes[name] for name in names if name in complexes), None)
 
 
 def find_indivisible(amounts: Amounts, complexes: Mapping[str, Complex]) -> str:
-    """Why GPUs can't be had beside so many cores, where a site counts them for each slot; empty if they can."""
+    """Return why GPUs can't be given with this many cores, if a site counts them per slot; empty if they can."""
     known, cores = find_complex(GPU, complexes), amounts.shape.cores
     if known and known.each and amounts.shape.gpus % cores:
         return f"it counts {known.name} for each core, so GPUs come in multiples of the {cores} cores"

@@ -1,7 +1,7 @@
-"""Grid Engine, by its own command line: qsub, qstat, qdel, qacct; here, or on a machine that is reached over OpenSSH.
+"""Grid Engine, through its command line: qsub, qstat, qdel, qacct; on this machine, or over OpenSSH.
 
-Where a user may make advance reservations (`qrsub`: the access list `arusers`), offers are *booked*, too; else starts
-are predicted out of everybody's jobs. A job is called `s-KEY`, for no name begins with a digit there.
+Where a user may make advance reservations (`qrsub`: the access list `arusers`), offers can also be *booked*; otherwise
+starts are predicted from everybody's jobs. A job is named `s-KEY`, because names there can't begin with a digit.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from sublet.platforms.gridengine.site import GridSite, plan_site, read_site
 from sublet.platforms.port import Survey
 from sublet.systems.model.probe import Live
 
-AT_ONCE = 4  # queues that are looked at for one request
+AT_ONCE = 4  # queues that are considered for one request
 UNCONTROLLED = "The parallel environment {environment} of {platform} lets jobs start nothing on their other nodes."
 ONE_NODE = "nodes: 1, or ask its operators for one with control_slaves TRUE"
 UNPLANNED = "; Grid Engine's jobs were not seen"
@@ -62,16 +62,16 @@ class GridEngine(ReservingPlatform):
         description="The parallel environment for several cores; empty: the first of the queue's that gives them.",
     )
 
-    # What there is
+    # Survey
 
     async def survey(self) -> Survey:
-        """What Grid Engine shows, at most `fresh` old; without a login, what it showed last."""
+        """Return a survey that is at most `fresh` old; without a login, the last one."""
         await self._look_around()
         nodes = read_site(self._surveyor.said).nodes
         return self._surveyor.describe(nodes, *note_absent(nodes), *self._manners.notes)
 
     async def probe(self, tools: Mapping[str, str]) -> Live:
-        """Its queues, limits, nodes and tools, asked now: a login is needed."""
+        """Ask for the site's queues, limits, nodes and tools now, which needs a login."""
         return await probe_site(self.name, self.kind, self.reach, self.scheduler, tools, self._read_site)
 
     def _read_site(self, answers: Answers) -> tuple[Sequence[SiteQueue], Sequence[SiteNode]]:
@@ -79,13 +79,14 @@ class GridEngine(ReservingPlatform):
         return [each.queue for each in site.queues], site.nodes
 
     def can_take(self, option: str) -> bool:
-        """A queue and a project."""
+        """Whether the option is the queue or the project."""
         return option in TAKEN
 
     # Offers
 
     async def offers(self, request: Request, ways: Sequence[str], now: datetime) -> Answer:
-        """One offer for each queue that fits, as everybody's jobs let it start; and reservations, where one may."""
+        """Return one offer for each queue that fits, at the start that everybody's jobs allow, and reservations if
+        possible."""
         if closed := fitting.find_closed(request, self.name, self._manners.interactive, self.connects):
             return Answer(reasons=(closed,))
         await self._look_around()
@@ -105,7 +106,7 @@ class GridEngine(ReservingPlatform):
     def _list_wishes(
         self, request: Request, site: GridSite, begin: datetime | None
     ) -> tuple[list[GridWish], list[Reason]]:
-        """What to ask in each queue that the request fits in; else each queue's reason."""
+        """Return what to request in each queue that the request fits in, or each queue's reason if none fits."""
         named = request.scheduler.queue or self.queue
         queues = [each for each in site.queues if not named or each.queue.name == named]
         there = by_queue([each.queue for each in queues], site.nodes)
@@ -140,7 +141,7 @@ class GridEngine(ReservingPlatform):
         return Reason("urn:not-supported", "compute.cores.min", message, platform=self.name)
 
     async def _find_plan(self, site: GridSite, now: datetime) -> SitePlan | None:
-        """When the nodes are free; None while nobody is signed in."""
+        """Return when the nodes are free; None while nobody is signed in."""
         try:
             jobs, reserved = await self.reach.run_all(to.to_plan())
         except LoginNeeded:
@@ -193,7 +194,7 @@ class GridEngine(ReservingPlatform):
     # Jobs
 
     async def submit(self, job: Job, key: str) -> str:
-        """Send what was brought, then submit, into its reservation if it has one."""
+        """Send staged data and submit the job, into its reservation if it has one."""
         self.check_connects(job)
         await self._look_around()
         site = read_site(self._surveyor.said)
@@ -209,7 +210,7 @@ class GridEngine(ReservingPlatform):
         return await self.submit_once(job, key, Submission(words, wish.amounts, wish.limit))
 
     def _wish_of(self, job: Job, amounts: Amounts, site: GridSite) -> GridWish:
-        """What is asked for a job, which was offered before."""
+        """Return what to request for a job that was offered before; raise PlatformRefused if no queue fits."""
         named = job.scheduler.queue or self.queue
         queues = [each for each in site.queues if not named or each.queue.name == named]
         wishes = [self._find_wish(amounts, each, site, job.begin, job.program.each_node) for each in queues]
@@ -220,7 +221,7 @@ class GridEngine(ReservingPlatform):
         raise PlatformRefused(platform=self.name, why=why)
 
     async def extend(self, id: str, until: datetime) -> None:
-        """Move the end of its time, as far as Grid Engine's own limit leaves room: that of a job which runs stays."""
+        """Move the end of a job's time within Grid Engine's own limit, which can't be changed while it runs."""
         if not await self.must_move_end(id, until):
             return
         limit = self.find_time_limit(id, LEEWAY)

@@ -1,4 +1,4 @@
-"""How Grid Engine describes a site: hosts in qhost, queues and environments in qconf, complexes in qconf -sc."""
+"""Readers for Grid Engine's description of a site: hosts in qhost, queues and environments in qconf, complexes."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from sublet.platforms.batch.site import SiteNode, SiteQueue
 
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40, "k": 1000, "m": 1000**2, "g": 1000**3, "t": 1000**4}
 NONE = frozenset({"", "NONE", "none"})
-MEMORY = ("h_vmem", "m_mem_free", "mem_free", "virtual_free", "h_rss", "mem_req")  # by which sites give memory
+MEMORY = ("h_vmem", "m_mem_free", "mem_free", "virtual_free", "h_rss", "mem_req")  # sites' names for memory
 GPU = ("gpu", "gpus", "ngpus", "cuda")
 DISK = ("scratch", "tmpfs", "disk", "localdisk", "tmp_free")
 AWAY = frozenset("uEdDc")  # of a queue's state on a host: unknown, error, disabled, by a calendar
 
 
 def read_size(text: str) -> int:
-    """Bytes in `3.9G` or `512M`; 0 if it is none."""
+    """Read bytes in `3.9G` or `512M`; 0 if it isn't a size."""
     match = re.fullmatch(r"([\d.]+)([KMGTkmgt]?)", text.strip())
     return int(float(match[1]) * UNITS.get(match[2], 1)) if match else 0
 
 
 def read_length(text: str) -> timedelta | None:
-    """A time in `1:00:00` or in seconds; None if there is no limit."""
+    """Read a time in `1:00:00` or in seconds; None if there is no limit."""
     parts = text.strip().split(":")
     if not all(part.isdecimal() for part in parts):
         return None
@@ -37,7 +37,7 @@ def read_length(text: str) -> timedelta | None:
 
 
 def parse(text: str) -> ElementTree.Element:
-    """XML that a command printed; an element with nothing in it if that is none."""
+    """Parse XML that a command printed; an empty element if it isn't XML."""
     try:
         return ElementTree.fromstring(text)  # noqa: S314 - of a scheduler that its user runs jobs with
     except ElementTree.ParseError:
@@ -46,15 +46,15 @@ def parse(text: str) -> ElementTree.Element:
 
 @dataclass(frozen=True, slots=True)
 class Complex:
-    """Something that can be asked for by name."""
+    """A resource that can be requested by name."""
 
     name: str
     kind: str  # INT, MEMORY, BOOL, …
-    each: bool  # it is asked for each slot; else for the job
+    each: bool  # requested per slot; otherwise per job
 
 
 def read_complexes(text: str) -> dict[str, Complex]:
-    """Those in `qconf -sc` that are used up by jobs."""
+    """Read the consumable complexes in `qconf -sc`."""
     rows = [line.split() for line in text.splitlines() if line.strip() and not line.startswith("#")]
     return {
         row[0]: Complex(row[0], row[2], row[5] == "YES") for row in rows if len(row) >= 8 and row[5] in ("YES", "JOB")
@@ -63,19 +63,19 @@ def read_complexes(text: str) -> dict[str, Complex]:
 
 @dataclass(frozen=True, slots=True)
 class ParallelEnvironment:
-    """A way to have several slots: on one host, or so many on each of several."""
+    """A way to get several slots: on one host, or a number on each of several."""
 
     name: str
     rule: str
     starts_tasks: bool = False  # `control_slaves`: a job starts programs on its other hosts by `qrsh -inherit`
 
     def gives(self, nodes: int, cores: int) -> bool:
-        """Whether it gives exactly so many slots on so many hosts."""
+        """Whether it gives exactly this many slots on this many hosts."""
         return self.rule == "$pe_slots" if nodes == 1 else self.rule == str(cores)
 
 
 def read_blocks(text: str, first: str) -> Iterator[Mapping[str, str]]:
-    """What `qconf` prints of several things, one after another: each begins with this word."""
+    """Yield the blocks that `qconf` prints for several objects, each beginning with this word."""
     block: dict[str, str] = {}
     for line in re.sub(r"\\\n\s*", " ", text).splitlines():
         name, _, value = line.strip().partition(" ")
@@ -89,7 +89,7 @@ def read_blocks(text: str, first: str) -> Iterator[Mapping[str, str]]:
 
 
 def read_environments(text: str) -> tuple[ParallelEnvironment, ...]:
-    """Those in `qconf -sp`."""
+    """Read the parallel environments in `qconf -sp`."""
     blocks = read_blocks(text, "pe_name")
     return tuple(
         ParallelEnvironment(
@@ -101,14 +101,14 @@ def read_environments(text: str) -> tuple[ParallelEnvironment, ...]:
 
 @dataclass(frozen=True, slots=True)
 class GridQueue:
-    """A queue, and the environments that it takes."""
+    """A queue, and its parallel environments."""
 
     queue: SiteQueue
     environments: tuple[str, ...]
 
 
 def read_queues(text: str) -> tuple[GridQueue, ...]:
-    """Those in `qconf -sq` that take batch jobs."""
+    """Read the queues in `qconf -sq` that accept batch jobs."""
     return tuple(
         GridQueue(
             SiteQueue(block["qname"], default=block["qname"] == "all.q", max_time=read_length(_plain(block, "h_rt"))),
@@ -120,15 +120,15 @@ def read_queues(text: str) -> tuple[GridQueue, ...]:
 
 
 def _plain(block: Mapping[str, str], name: str) -> str:
-    """A value without those that single hosts have: `4,[c1=8]`."""
+    """Return a value without those of single hosts: `4,[c1=8]`."""
     return re.sub(r",?\[[^\]]*\]", "", block.get(name, "")).strip()
 
 
-HostValues = Mapping[str, Mapping[str, str]]  # host → what it has in all of that which jobs use up
+HostValues = Mapping[str, Mapping[str, str]]  # host → its total of each consumable
 
 
 def read_host_values(text: str) -> dict[str, dict[str, str]]:
-    """What each host has, in `qconf -se`; qhost tells only what is left of it."""
+    """Read the totals of each host in `qconf -se`; qhost has only what is left."""
     blocks = read_blocks(text, "hostname")
     return {
         block["hostname"]: dict(word.split("=", 1) for word in re.split(r"[\s,]+", block[name]) if "=" in word)
@@ -138,7 +138,7 @@ def read_host_values(text: str) -> dict[str, dict[str, str]]:
 
 
 def read_nodes(text: str, owned: HostValues, complexes: Mapping[str, Complex]) -> tuple[SiteNode, ...]:
-    """The hosts in `qhost -q -F -xml`: their cores are the slots of their largest queue."""
+    """Read the hosts in `qhost -q -F -xml`; their cores are the slots of their largest queue."""
     hosts = parse(text).iter("host")
     nodes = [_read_host(host, owned.get(host.get("name", ""), {}), complexes) for host in hosts]
     return tuple(node for node in nodes if node)

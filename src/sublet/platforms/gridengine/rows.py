@@ -1,4 +1,4 @@
-"""How Grid Engine tells of jobs: qstat while they wait and run, qacct when they are over."""
+"""Readers for Grid Engine's jobs: qstat while they are queued or running, qacct when they have ended."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from sublet.platforms.batch.states import QueueRow, part_of
 from sublet.platforms.gridengine.readers import parse, read_length
 from sublet.platforms.gridengine.states import HOLD, read_failure, read_letters
 
-MARK = "s-"  # before a session's key: no name here begins with a digit
+MARK = "s-"  # before a session's key: names can't begin with a digit
 TIMES = ("%Y-%m-%dT%H:%M:%S", "%a %b %d %H:%M:%S %Y", "%m/%d/%Y %H:%M:%S.%f", "%m/%d/%Y %H:%M:%S")
-A_DAY = timedelta(days=1)  # of a job that names no end
+A_DAY = timedelta(days=1)  # for a job without a time limit
 
 
 def moment(text: str) -> datetime | None:
-    """A time as one of its commands prints it with TZ=UTC; None if it is none."""
+    """Read a time as one of its commands prints it with TZ=UTC; None if it isn't one."""
     plain = re.sub(r"\s+", " ", text.strip())
     for form in TIMES:
         try:
@@ -30,7 +30,7 @@ def moment(text: str) -> datetime | None:
 
 
 def read_queue(text: str) -> dict[str, QueueRow]:
-    """The jobs in `qstat -xml`, by their sessions' keys, those of an array as KEY/N."""
+    """Read the jobs in `qstat -xml` by session key, those of an array as KEY/N."""
     rows: dict[str, QueueRow] = {}
     for job in parse(text).iter("job_list"):
         name = job.findtext("JB_name", "")
@@ -55,7 +55,7 @@ def _read_row(job: ElementTree.Element, key: str) -> QueueRow:
 
 
 def _spread(row: QueueRow, tasks: str) -> Iterator[tuple[str, QueueRow]]:
-    """A row for each task that it speaks of, counted from 0; itself if it is no array."""
+    """Yield a row for each task that a row covers, counted from 0; the row itself if it isn't an array."""
     if not tasks:
         yield row.name, row
         return
@@ -67,7 +67,7 @@ def _spread(row: QueueRow, tasks: str) -> Iterator[tuple[str, QueueRow]]:
 
 
 def read_past(text: str) -> dict[str, QueueRow]:
-    """The jobs in `qacct -j`, by their sessions' keys, those of an array as KEY/N."""
+    """Read the jobs in `qacct -j` by session key, those of an array as KEY/N."""
     rows: dict[str, QueueRow] = {}
     for block in re.split(r"^=+\s*$", text, flags=re.MULTILINE):
         values = dict(re.findall(r"^(\w+)\s+(.*?)\s*$", block, flags=re.MULTILINE))
@@ -97,7 +97,7 @@ def _read_past_row(values: dict[str, str]) -> tuple[QueueRow, str]:
 
 
 def read_reservations(text: str) -> tuple[Take, ...]:
-    """What everybody's reservations have, in answers of `qrstat -ar` one after another."""
+    """Read what everybody's reservations have, from several answers of `qrstat -ar`."""
     whole = parse(f"<all>{text}</all>")
     takes = []
     for each in whole.iter("ar_summary"):
@@ -111,16 +111,16 @@ def read_reservations(text: str) -> tuple[Take, ...]:
 
 @dataclass(frozen=True, slots=True)
 class PlannedJob:
-    """What a job of anybody has, or waits for."""
+    """What anybody's job has, or waits for."""
 
     slots: int
-    host: str  # empty while it waits
+    host: str  # empty while it is queued
     start: datetime | None
     time: timedelta
 
 
 def read_jobs_of_all(text: str) -> tuple[PlannedJob, ...]:
-    """All jobs in `qstat -r -xml -u *`: those that run first, then those that wait, in the order of their priority."""
+    """Read all jobs in `qstat -r -xml -u *`: running ones first, then queued ones, by priority."""
     jobs = [_read_planned(job) for job in parse(text).iter("job_list")]
     return tuple(sorted((job for job in jobs if job), key=lambda job: not job.host))
 

@@ -1,4 +1,4 @@
-"""Grid Engine, as what batch systems share knows it."""
+"""The description of Grid Engine for the shared code of batch systems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a survey of a Grid Engine site says, and what its nodes are planned for."""
+"""The survey of a Grid Engine site, and the planned use of its nodes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from sublet.platforms.batch.site import SiteNode
 from sublet.platforms.gridengine import readers as read
 from sublet.platforms.gridengine.rows import PlannedJob
 
-MOST_WAITING = 500  # jobs of others that are planned before one of ours
+MOST_WAITING = 500  # other people's jobs that are planned before ours
 
 
 @dataclass(frozen=True, slots=True)
 class GridSite:
-    """What a survey found."""
+    """The result of a survey."""
 
     nodes: tuple[SiteNode, ...]
     queues: tuple[read.GridQueue, ...]
@@ -29,7 +29,7 @@ class GridSite:
 
 
 def read_site(answers: Mapping[str, str]) -> GridSite:
-    """The site as its commands tell it."""
+    """Return the site as its commands describe it."""
     complexes = read.read_complexes(answers.get("complexes", ""))
     values = read.read_host_values(answers.get("hosts", ""))
     return GridSite(
@@ -43,7 +43,8 @@ def read_site(answers: Mapping[str, str]) -> GridSite:
 def plan_site(
     nodes: Sequence[SiteNode], jobs: Sequence[PlannedJob], reserved: Sequence[Take], now: datetime
 ) -> SitePlan:
-    """When the nodes are free: what runs ends at its limit, what waits starts in turn as soon as there is room."""
+    """Return when the nodes are free: running jobs end at their limits, and queued ones start in turn when there is
+    room."""
     takes = [_take_running(job, job.start, now) for job in jobs if job.host and job.start]
     takes += reserved
     here = [each.node for each in nodes if each.here]
@@ -59,5 +60,5 @@ def plan_site(
 
 
 def _take_running(job: PlannedJob, start: datetime, now: datetime) -> Take:
-    """One that is over its limit is as good as gone, but not yet."""
+    """Return what a running job takes; one that is over its limit is assumed to end in a minute."""
     return Take(job.host, start, max(start + job.time, now + timedelta(minutes=1)), cores=job.slots)

@@ -1,4 +1,4 @@
-"""What Grid Engine's states mean: letters in qstat, and in its accounting a number for what failed."""
+"""The meaning of Grid Engine's states: letters in qstat, and a failure number in its accounting."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ ENDS: dict[str, tuple[EndKind, str]] = {
     "error": (EndKind.NOT_STARTED, "Grid Engine could not start it, and keeps it in the state Eqw"),
 }
 STATES = StateTable(TITLE, WAITS, RUNS, ENDS, held=HOLD)
-LIMIT, AFTER_JOB, LOST = 37, 100, frozenset({22, 24, 25})  # of what accounting calls `failed`
+LIMIT, AFTER_JOB, LOST = 37, 100, frozenset({22, 24, 25})  # values of `failed` in accounting
 
 
 def read_letters(letters: str) -> str:
-    """What the letters of qstat mean: `qw`, `hqw`, `r`, `dr`, `Eqw`, …"""
+    """Return the meaning of qstat's letters: `qw`, `hqw`, `r`, `dr`, `Eqw`, …"""
     if "E" in letters:
         return "error"
     if "d" in letters:
@@ -33,9 +33,9 @@ def read_letters(letters: str) -> str:
 
 
 def read_failure(failed: int, *, is_early: bool) -> str:
-    """What the accounting's `failed` means for the job; `ended` if the job itself has ended.
+    """Return the meaning of accounting's `failed`; `ended` if the job itself has ended.
 
-    A limit that was reached long before the job's time was over is that of its memory.
+    A limit that was reached long before the end of the job's time is the memory limit.
     """
     if failed in LOST:
         return "node lost"

@@ -1,11 +1,11 @@
-"""A site that fetches resource requests itself: what is asked of it lies here until its own operator takes it.
+"""A site that fetches resource requests itself: they are kept here until its own operator takes them.
 
-Nobody signs in there. Below the platform's own directory, each request has one of its own:
+Nobody signs in there. In the platform's own directory, each request has a directory:
 
     requests/KEY/job.json    how many nodes, of which size, for how long
-    requests/KEY/files.tar   what goes with it
+    requests/KEY/files.tar   its files
     requests/KEY/taken       who took it (a digest);  began: something of it runs;  ended.json: how it ended
-    requests/KEY/cancelled   who wants it no longer
+    requests/KEY/cancelled   who cancelled it
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ class InvitedRequest:
 
     @property
     def line(self) -> str:
-        """The same as the site reads it."""
+        """The request as the site reads it."""
         return " ".join(map(str, (self.key, *write_for_site(self.amounts).values())))
 
 
 def write_for_site(amounts: Amounts) -> dict[str, int]:
-    """Amounts as a site is told them: memory in MiB of each node, time in seconds; in this order."""
+    """Write amounts for a site, in this order: memory in MiB per node, time in seconds."""
     mib, seconds = -(-amounts.shape.memory // MIB), max(1, round(amounts.time.total_seconds()))
     each = amounts.shape
     return {"nodes": amounts.nodes, "cores": each.cores, "memory": mib, "gpus": each.gpus, "seconds": seconds}
 
 
 def read_for_site(numbers: Mapping[str, int]) -> Amounts:
-    """The same, read back."""
+    """Read amounts that were written for a site."""
     shape = Shape(numbers["cores"], numbers["memory"] * MIB, numbers["gpus"])
     return Amounts(shape, numbers["nodes"], timedelta(seconds=numbers["seconds"]))
 
@@ -70,16 +70,16 @@ class Invited(Platform):
     _home: Path = PrivateAttr()
 
     async def open(self, home: Path) -> None:
-        """Find what was asked before."""
+        """Set and create the directory of the requests."""
         self._home = home / "requests"
         self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     async def survey(self) -> Survey:
-        """What it has, it says to nobody."""
+        """Return an empty survey, as the site doesn't say what it has."""
         return Survey(datetime.now(UTC), ())
 
     async def offers(self, request: Request, ways: Sequence[str], now: datetime) -> Answer:
-        """A lease, as soon as the site takes it."""
+        """Return an offer for a lease, which starts as soon as the site takes it."""
         if request.executable is None or request.executable.kind != "pilot":
             why = f"{self.name} takes requests for leases, and nothing else."
             return Answer(reasons=(Reason("urn:not-supported", "executable.kind", why, platform=self.name),))
@@ -98,18 +98,18 @@ class Invited(Platform):
         )
         return Answer(offers=(offer,))
 
-    # What is asked
+    # Requests
 
     async def place(self, key: str) -> Path | None:
-        """Nothing is brought."""
+        """Return None, as no data is staged."""
         return None
 
     async def find(self, key: str) -> str | None:
-        """Whether it was asked."""
+        """Return the key if the request exists."""
         return key if self._of(key).is_dir() else None
 
     async def submit(self, job: Job, key: str) -> str:
-        """Lay it down for who comes to take it."""
+        """Write a request for the site to take."""
         await asyncio.to_thread(self._lay_down, job, self._of(key))
         return key
 
@@ -130,7 +130,7 @@ class Invited(Platform):
         return self._home / key
 
     async def ask(self, ids: Sequence[str]) -> Mapping[str, JobState]:
-        """Where they are, as far as the site has told."""
+        """Return the states of requests, as far as the site has reported."""
         return await asyncio.to_thread(lambda: {id: self._state(id) for id in ids})
 
     def _state(self, id: str) -> JobState:
@@ -151,36 +151,36 @@ class Invited(Platform):
         return JobState(State.QUEUED, condition=f"{self.name} has taken it" if taken else f"waits for {self.name}")
 
     async def cancel(self, ids: Sequence[str], by: str) -> None:
-        """Want it no longer; pilots that run hear it when they ask."""
+        """Withdraw requests; running pilots notice it when they next ask."""
         for id in ids:
             if self._of(id).is_dir() and not (self._of(id) / "cancelled").exists():
                 (self._of(id) / "cancelled").write_text(by)
 
     async def extend(self, id: str, until: datetime) -> None:
-        """Its time is the site's own affair."""
+        """Do nothing, as the site decides on the time."""
 
     async def output(self, key: str, stream: Literal["stdout", "stderr"], offset: int, limit: int) -> bytes:
-        """What the site said of its end."""
+        """Return what the site reported about the end."""
         file = self._of(key) / stream
         return (await asyncio.to_thread(file.read_bytes))[offset : offset + limit] if file.exists() else b""
 
     async def results(self, key: str) -> Results:
-        """Nothing comes from there."""
+        """Return no results, as nothing comes from there."""
         return Results()
 
     async def read(self, key: str, path: str, offset: int = 0) -> AsyncIterator[bytes]:
-        """Nothing comes from there."""
+        """Raise NotFound, as nothing comes from there."""
         raise NotFound(noun="result", name=path)
         yield b""
 
     async def clean(self, key: str) -> None:
-        """Forget it."""
+        """Remove a request."""
         await asyncio.to_thread(shutil.rmtree, self._of(key), ignore_errors=True)
 
-    # What the site does
+    # Called by the site
 
     def list_wanted(self) -> list[InvitedRequest]:
-        """What nobody has taken yet, the oldest first."""
+        """List the requests that nobody has taken yet, the oldest first."""
         requests = []
         for place in sorted(self._home.glob("[!.]*"), key=lambda path: path.stat().st_mtime):
             if self._state(place.name).state is State.QUEUED and not (place / "taken").exists():
@@ -189,7 +189,7 @@ class Invited(Platform):
         return requests
 
     def take(self, key: str, who: str) -> bytes:
-        """Give it to the first who asks, and again to the same: its files, as a tar."""
+        """Give a request to the first who asks, and again to the same one; return its files, as a tar."""
         place = self._of(key)
         if not place.is_dir() or self._state(key).state is State.ENDED:
             raise PlatformRefused(platform=self.name, why="there is no such request, or not any more")
@@ -202,12 +202,12 @@ class Invited(Platform):
         return (place / "files.tar").read_bytes()
 
     def began(self, key: str) -> None:
-        """Something of it runs."""
+        """Record that something of the request runs."""
         if self._of(key).is_dir():
             (self._of(key) / "began").touch()
 
     def note_end(self, key: str, code: int, words: str) -> None:
-        """It is over there."""
+        """Record the end of the request."""
         place = self._of(key)
         if place.is_dir() and not (place / "ended.json").exists():
             (place / "stderr").write_text(words)
@@ -217,7 +217,7 @@ class Invited(Platform):
 
 
 def pack(files: Mapping[str, bytes]) -> bytes:
-    """Files as a tar, for their owner alone."""
+    """Pack files into a tar, readable only by their owner."""
     made = io.BytesIO()
     with tarfile.open(fileobj=made, mode="w", format=tarfile.USTAR_FORMAT) as archive:
         for name, content in files.items():

@@ -7,7 +7,7 @@ server             asked, then ready: the state of its server
 uploaded.json      what was sent there, by path, with its modification time on the server
 cancel, until      who cancelled it; the moved end of its time
 condition          what hinders it, for people
-end.json           how it ended;  released: nothing of it is left there
+end.json           how it ended
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""LSF, by its own command line: here, or on a machine that is reached over OpenSSH."""
+"""LSF, through its command line: on this machine, or on one that is reached over OpenSSH."""

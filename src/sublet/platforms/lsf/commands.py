@@ -1,4 +1,4 @@
-"""Which commands an LSF site is asked; how they answer is in `readers.py`."""
+"""The commands that an LSF site is asked; their output is read in `readers.py`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SURVEY = {
 
 
 def to_queue(failures: Failures) -> Command[Rows]:
-    """The person's own jobs, those that ended a while ago too."""
+    """List the person's own jobs, including recently ended ones."""
 
     def check(outcome: Outcome) -> Rows:
         if outcome.code and not NONE.search(outcome.complaint):
@@ -38,7 +38,7 @@ def to_queue(failures: Failures) -> Command[Rows]:
 
 
 def to_remember(ids: Sequence[str], keys: Sequence[str]) -> list[Command[Rows]]:
-    """What LSF still knows of jobs by their names."""
+    """Ask what LSF still knows of jobs by their names."""
     return [
         Command((*JOBS, "-a", "-J", key), lambda outcome: read.read_jobs(outcome.text), seconds=30, calls=1)
         for key in keys
@@ -46,5 +46,5 @@ def to_remember(ids: Sequence[str], keys: Sequence[str]) -> list[Command[Rows]]:
 
 
 def to_plan() -> Command[Outcome]:
-    """Ask for everybody's jobs that run, of which a plan can be made."""
+    """Ask for everybody's running jobs, to make a plan."""
     return Command((*JOBS, "-r", "-u", "all"), as_is, seconds=30, calls=1)

@@ -1,4 +1,4 @@
-"""The words of bsub that a job's amounts become."""
+"""Arguments of bsub for a job's amounts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MIB, MINUTE = 1 << 20, timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class LsfWish:
-    """What is asked of LSF for one job."""
+    """What is requested of LSF for one job."""
 
     queue: str
     amounts: Amounts
@@ -23,12 +23,12 @@ class LsfWish:
 
     @property
     def limit(self) -> timedelta:
-        """LSF's run limit for it, in whole minutes."""
+        """LSF's run limit for the job, in whole minutes."""
         return math.ceil((self.amounts.time + LEEWAY) / MINUTE) * MINUTE
 
 
 def words_for(wish: LsfWish, asked: SchedulerOptions) -> tuple[str, ...]:
-    """The words for bsub; every value is one word."""
+    """Return the arguments for bsub; every value is one word."""
     amounts, each = wish.amounts, wish.amounts.shape
     words = ["-n", str(amounts.nodes * each.cores), "-R", f"span[ptile={each.cores}]"]
     words += ["-R", f"rusage[mem={math.ceil(each.memory / MIB)}MB]"] if each.memory else []

@@ -1,6 +1,6 @@
-"""LSF, by its own command line: bsub, bjobs, bkill, bhosts; here, or on a machine that is reached over OpenSSH.
+"""LSF, through its command line: bsub, bjobs, bkill, bhosts; on this machine, or on one that is reached over OpenSSH.
 
-Written from its manuals, and not tried on a real one yet. A job's name is its session's key.
+Written from its manuals, and not yet tried on a real system. A job's name is its session's key.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ class Lsf(QueuedPlatform):
     limit_stays: ClassVar[str] = "LSF keeps the run limit of a job that runs"
 
     def _read_site(self, answers: Answers) -> tuple[Sequence[SiteQueue], Sequence[SiteNode]]:
-        """Nodes serve every queue: what LSF keeps from a queue it tells when a job is submitted."""
+        """Read the queues and nodes.
+
+        Each node counts for every queue, as LSF says what it excludes only at submission.
+        """
         queues = read.read_queues(answers.get("queues", ""))
         names = tuple(queue.name for queue in queues)
         nodes = read.read_nodes(answers.get("load", ""), answers.get("hosts", ""), answers.get("gpus", ""))

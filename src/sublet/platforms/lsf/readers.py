@@ -1,4 +1,4 @@
-"""How LSF's commands answer: jobs in JSON, hosts and queues as tables."""
+"""Readers for the output of LSF's commands: jobs in JSON, hosts and queues as tables."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ FIELDS = (
     "jobid jobindex stat job_name queue exit_code exit_reason start_time finish_time pend_reason exec_host slots "
     "runtimelimit"
 )
-A_DAY = timedelta(days=1)  # of a job that has no limit
+A_DAY = timedelta(days=1)  # for a job without a limit
 NOTHING = frozenset({"", "-"})
 
 
 def read_table(text: str) -> Iterator[dict[str, str]]:
-    """The rows of a table whose head names its columns; the last column may have spaces in it."""
+    """Yield the rows of a table whose header names its columns; the last column may have spaces in it."""
     lines = [line for line in text.splitlines() if line.strip()]
     head = lines[0].split() if lines else []
     for line in lines[1:]:
@@ -33,13 +33,13 @@ def read_table(text: str) -> Iterator[dict[str, str]]:
 
 
 def read_size(text: str) -> int:
-    """Bytes in `251.4G`."""
+    """Read bytes in `251.4G`."""
     match = re.fullmatch(r"([\d.]+)([KMGT]?)", text)
     return int(float(match[1]) * UNITS[match[2]]) if match else 0
 
 
 def read_nodes(load: str, hosts: str, gpus: str) -> tuple[SiteNode, ...]:
-    """The hosts in `bhosts -w`, with what `lshosts -w` and `lshosts -gpu` say of them."""
+    """Read the hosts in `bhosts -w`, with their sizes from `lshosts -w` and `lshosts -gpu`."""
     sizes = {row.get("HOST_NAME", ""): row for row in read_table(hosts)}
     cards: dict[str, int] = {}
     for host in _fill_down(gpus):
@@ -56,7 +56,7 @@ def read_nodes(load: str, hosts: str, gpus: str) -> tuple[SiteNode, ...]:
 
 
 def _fill_down(text: str) -> Iterator[str]:
-    """The host of each GPU: only the first line of a host names it."""
+    """Yield the host of each GPU; only the first line of a host names it."""
     host = ""
     for line in text.splitlines()[1:]:
         host = line.split()[0] if line[:1].strip() else host
@@ -65,7 +65,7 @@ def _fill_down(text: str) -> Iterator[str]:
 
 
 def read_queues(text: str) -> tuple[SiteQueue, ...]:
-    """The queues in `bqueues -l`."""
+    """Read the queues in `bqueues -l`."""
     return tuple(_queue(block) for block in re.split(r"^QUEUE:\s*", text, flags=re.MULTILINE)[1:])
 
 
@@ -80,7 +80,7 @@ def _queue(block: str) -> SiteQueue:
 
 
 def moment(text: str) -> datetime | None:
-    """A time as bjobs prints it with LSB_DISPLAY_YEAR and TZ=UTC; a mark for how sure it is may follow."""
+    """Read a time as bjobs prints it with LSB_DISPLAY_YEAR and TZ=UTC; a mark of its accuracy may follow."""
     plain = " ".join(text.split()[:4])
     for form in ("%b %d %H:%M:%S %Y", "%b %d %H:%M %Y"):
         try:
@@ -91,7 +91,7 @@ def moment(text: str) -> datetime | None:
 
 
 def list_records(text: str) -> list[Mapping[str, Any]]:
-    """The jobs in `bjobs -json`."""
+    """Read the jobs in `bjobs -json`."""
     try:
         answer = json.loads(text[text.find("{") :], strict=False) if "{" in text else {}
     except ValueError:
@@ -100,7 +100,7 @@ def list_records(text: str) -> list[Mapping[str, Any]]:
 
 
 def read_jobs(text: str) -> dict[str, QueueRow]:
-    """The jobs in `bjobs -json`, by their names, which are their sessions' keys; those of an array as KEY/N."""
+    """Read the jobs in `bjobs -json` by name, which is the session's key; those of an array as KEY/N."""
     rows: dict[str, QueueRow] = {}
     for record in list_records(text):
         row = _row(record)
@@ -131,7 +131,7 @@ def _row(record: Mapping[str, Any]) -> QueueRow:
 
 
 def read_takes(text: str, now: datetime) -> tuple[Take, ...]:
-    """What everybody's jobs that run have of the hosts, until their limit is reached."""
+    """Return what everybody's running jobs have of the hosts, until they reach their limits."""
     takes: list[Take] = []
     for record in list_records(text):
         start = moment(str(record.get("START_TIME", "")))
@@ -144,6 +144,6 @@ def read_takes(text: str, now: datetime) -> tuple[Take, ...]:
 
 
 def _hosts(text: str) -> list[tuple[str, int]]:
-    """The hosts in `4*c1:2*c2`, and the slots on each."""
+    """Return the hosts in `4*c1:2*c2`, and the slots on each."""
     matches = [re.fullmatch(r"(?:(\d+)\*)?(.+)", word) for word in text.split(":") if word not in NOTHING]
     return [(match[2], int(match[1] or 1)) for match in matches if match]

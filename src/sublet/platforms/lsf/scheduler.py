@@ -1,4 +1,4 @@
-"""LSF, as what batch systems share knows it."""
+"""The description of LSF for the shared code of batch systems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What LSF's states mean, and its reasons for the end of a job."""
+"""The meaning of LSF's states, and of its reasons for the end of a job."""
 
 from __future__ import annotations
 
@@ -41,6 +41,6 @@ STATES = StateTable("LSF", WAITS, RUNS, ENDS, held=HELD)
 
 
 def describe_exit(reason: str) -> str:
-    """The word for a reason like `TERM_RUNLIMIT: job killed after …`; `EXIT` if none says more."""
+    """Return the keyword of a reason like `TERM_RUNLIMIT: job killed after …`; `EXIT` if it isn't a known one."""
     word = reason.partition(":")[0].strip()
     return word if word in ENDS else "EXIT"

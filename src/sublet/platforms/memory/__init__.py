@@ -1,1 +1,1 @@
-"""A platform for tests and trials, that does all work by the clock only."""
+"""A platform for tests and trials, which simulates all work by the clock."""

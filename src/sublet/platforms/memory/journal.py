@@ -1,4 +1,4 @@
-"""A file of lines that several processes append to, and each reads on where it stopped."""
+"""A file of lines that several processes append to, and that each reads on from where it stopped."""
 
 from __future__ import annotations
 
@@ -15,22 +15,25 @@ Entry = Mapping[str, Any]
 
 
 class Journal:
-    """What happened, in order: one JSON object a line."""
+    """Events in order: one JSON object per line."""
 
     def __init__(self, path: Path) -> None:
-        """Know where it is; it is made by the first entry."""
+        """Set the path; the first entry creates the file."""
         self.path = path
         self.read_to = 0
-        self.file = 0  # the inode that was read: another one means that it was rewritten
+        self.file = 0  # the inode that was read: another one means that the file was rewritten
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Nobody else writes meanwhile."""
+        """Keep other processes from writing meanwhile."""
         with lock(self.path.with_suffix(".lock")):
             yield
 
     def news(self) -> tuple[bool, Sequence[Entry]]:
-        """Whether it was rewritten (then all of it is new), and the new entries; costs nothing when there are none."""
+        """Return whether the journal was rewritten (then all of it is new), and the new entries.
+
+        Cheap if there are none.
+        """
         try:
             status = self.path.stat()
         except FileNotFoundError:
@@ -48,7 +51,7 @@ class Journal:
         return anew, [json.loads(line) for line in whole.splitlines()]
 
     def add(self, entry: Entry) -> None:
-        """Append one entry, in one write; a line that a crash cut off is ended first."""
+        """Append one entry in one write; a line that a crash cut off is removed first."""
         line = json.dumps(entry).encode() + b"\n"
         file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -60,7 +63,7 @@ class Journal:
             os.close(file)
 
     def rewrite(self, entries: Sequence[Entry]) -> None:
-        """Begin anew with these entries."""
+        """Replace the journal by these entries."""
         part = self.path.with_suffix(".part")
         part.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
         part.rename(self.path)

@@ -1,9 +1,9 @@
-"""A platform for tests and trials: it has all tools, and does all work by the clock only.
+"""A platform for tests and trials: it has all tools, and simulates all work by the clock.
 
-A job takes as long as the setting `takes` says and exits with 0. Its program's environment can say otherwise:
-SUBLET_PLAY_TAKES (a duration) and SUBLET_PLAY_EXIT (an exit code). An interactive one takes all its time.
-It can play each of the terms, and faults. What it was given is kept in a journal in the platform's own directory,
-so that a restarted service, or a second one beside it, finds the same jobs.
+A job takes as long as the setting `takes` says and exits with 0. Its program's environment can change that:
+SUBLET_PLAY_TAKES (a duration) and SUBLET_PLAY_EXIT (an exit code). An interactive job takes all its time. The platform
+can simulate each of the terms, and faults. Its jobs are kept in a journal in the platform's own directory, so that a
+restarted service, or a second one beside it, finds the same jobs.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ NAMES = tuple(field.name for field in fields(Played))
 
 
 def as_entry(job: Played) -> dict[str, Any]:
-    """A job as it stands in the journal."""
+    """Return a job as an entry of the journal."""
     return {name: getattr(job, name) for name in NAMES}
 
 
 class MemoryPlatform(Platform):
-    """A platform that plays: capacity as configured, work by the clock."""
+    """A simulated platform: capacity as configured, work by the clock."""
 
     kind: ClassVar[str] = "memory"
     tells: ClassVar[bool] = True
@@ -84,7 +84,7 @@ class MemoryPlatform(Platform):
     _asked: bool = PrivateAttr(default=False)
 
     async def open(self, home: Path) -> None:
-        """Read what was given to it earlier."""
+        """Read the jobs that were submitted earlier."""
         await asyncio.to_thread(self._open, home)
 
     def _open(self, home: Path) -> None:
@@ -96,7 +96,7 @@ class MemoryPlatform(Platform):
                 self._journal.rewrite([{"job": as_entry(job)} for job in self._jobs.values()])
 
     def _catch_up(self) -> int:
-        """Take in what was written since, by any process; how many entries that were."""
+        """Apply what any process has written since, and return the number of entries."""
         anew, entries = self._journal.news()
         if anew:
             self._jobs.clear()
@@ -126,7 +126,7 @@ class MemoryPlatform(Platform):
             await asyncio.sleep(self.delay.total_seconds())
 
     async def survey(self) -> Survey:
-        """What it was configured to have."""
+        """Return the configured nodes."""
         await self._meet_fault()
         names = (
             [self.name]
@@ -144,7 +144,7 @@ class MemoryPlatform(Platform):
         )
 
     async def offers(self, request: Request, ways: Sequence[str], now: datetime) -> Answer:
-        """One offer on the terms that it plays, in each window that it can meet; or why not."""
+        """Return one offer on the simulated terms in each window that it can meet, or why not."""
         await self._meet_fault()
         wanted = request.compute
         for what, least, limit, text in (
@@ -178,7 +178,7 @@ class MemoryPlatform(Platform):
         return Answer(offers=tuple(offers[start] for start in sorted(offers)))
 
     def can_take(self, option: str) -> bool:
-        """It plays a cluster that takes them all."""
+        """Whether the option is supported: the simulated cluster takes all of them."""
         return True
 
     def _soonest(self, now: datetime) -> datetime:
@@ -207,17 +207,17 @@ class MemoryPlatform(Platform):
         )
 
     async def place(self, key: str) -> Path | None:
-        """Nothing is to be brought."""
+        """Return None, as no data is staged."""
         return None
 
     async def find(self, key: str) -> str | None:
-        """The job of this key, if it was given one."""
+        """Return the key if a job was submitted under it."""
         await self._meet_fault()
         self._catch_up()
         return key if key in self._jobs else None
 
     async def submit(self, job: Job, key: str) -> str:
-        """Note when it starts and ends."""
+        """Record when the job starts and ends."""
         await self._meet_fault()
         if self.fault == "refuses":
             raise PlatformRefused(platform=self.name, why="it plays refusing")
@@ -255,14 +255,14 @@ class MemoryPlatform(Platform):
         )
 
     async def ask(self, ids: Sequence[str]) -> Mapping[str, JobState]:
-        """Where they are now."""
+        """Return the current states of these jobs."""
         await self._meet_fault()
         self._catch_up()
         now = datetime.now(UTC).timestamp()
         return {key: self._jobs[key].state(now) if key in self._jobs else JobState(State.UNKNOWN) for key in ids}
 
     async def news(self) -> Sequence[str] | None:
-        """Jobs whose moment has come since the last call, or that someone changed."""
+        """Return the jobs that started, ended or were changed since the last call; None at first."""
         await self._meet_fault()
         self._catch_up()
         now = datetime.now(UTC).timestamp()
@@ -273,7 +273,7 @@ class MemoryPlatform(Platform):
         return None if first else sorted(changed)
 
     async def cancel(self, ids: Sequence[str], by: str) -> None:
-        """Stop them now."""
+        """Stop these jobs now."""
         await self._meet_fault()
         now = datetime.now(UTC).timestamp()
         with self._journal.lock():
@@ -283,11 +283,11 @@ class MemoryPlatform(Platform):
                     self._write(replace(job, by=by, stopped=now))
 
     async def give_back(self, id: str, nodes: Sequence[str]) -> None:
-        """Nothing was taken, so nothing is given."""
+        """Do nothing, as no real nodes were allocated."""
         await self._meet_fault()
 
     async def extend(self, id: str, until: datetime) -> None:
-        """Move the end of its time."""
+        """Move the end of a job's time."""
         await self._meet_fault()
         with self._journal.lock():
             self._catch_up()
@@ -297,17 +297,17 @@ class MemoryPlatform(Platform):
                 self._write(replace(job, until=end, takes=end - job.starts if job.connects else job.takes))
 
     async def pause(self, id: str) -> str:
-        """Stop its clock, but not that of its time."""
+        """Stop a job's work, but not the clock of its time."""
         held = await self._rewritten(id, lambda job, now: job if job.paused is not None else replace(job, paused=now))
         return HELD if held else STOPPED
 
     async def resume(self, id: str) -> str:
-        """Let its clock run on."""
+        """Continue a job's work."""
         held = await self._rewritten(id, lambda job, now: job.resume_at(now))
         return RELEASED if held else CONTINUED
 
     async def _rewritten(self, id: str, change: Callable[[Played, float], Played]) -> bool:
-        """Change a job, and say whether it has not begun; PlatformRefused if it is over."""
+        """Change a job, and return whether it hasn't begun; raise PlatformRefused if it has ended."""
         await self._meet_fault()
         with self._journal.lock():
             self._catch_up()
@@ -320,7 +320,7 @@ class MemoryPlatform(Platform):
             return job.held or now < job.starts
 
     async def output(self, key: str, stream: Literal["stdout", "stderr"], offset: int, limit: int) -> bytes:
-        """A few lines that say what it is."""
+        """Return a few lines that explain the simulation."""
         self._catch_up()
         job = self._jobs.get(key)
         if job is None or stream == "stderr":
@@ -332,16 +332,16 @@ class MemoryPlatform(Platform):
         return text.encode()[offset : offset + limit]
 
     async def results(self, key: str) -> Results:
-        """None: nothing was run."""
+        """Return no results, as nothing was run."""
         return Results()
 
     async def read(self, key: str, path: str, offset: int = 0) -> AsyncIterator[bytes]:
-        """None of them is there."""
+        """Raise NotFound, as there are no results."""
         raise NotFound(noun="result", name=path, hint=f"{self.name} only plays, and leaves no files.")
         yield b""
 
     async def clean(self, key: str) -> None:
-        """Forget it."""
+        """Remove a job."""
         with self._journal.lock():
             self._catch_up()
             if key in self._jobs:

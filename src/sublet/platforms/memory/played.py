@@ -1,4 +1,4 @@
-"""A job that is only played: what is to be known of it at any time."""
+"""A simulated job: its state at any time."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from sublet.booking.model.session import (
 FAR = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 
 
-NOWHERE = "http://127.0.0.1:9"  # the port of `discard`: nobody answers there
+NOWHERE = "http://127.0.0.1:9"  # the port of `discard`: nothing listens there
 
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """A job that is only played: all that is to be known of it, at any time."""
+    """A simulated job, from which its state at any time follows."""
 
     key: str
     starts: float
@@ -40,19 +40,19 @@ class Played:
 
     @property
     def held(self) -> bool:
-        """Whether it was paused before it began."""
+        """Whether the job was paused before it began."""
         return self.paused is not None and self.paused < self.starts
 
     @property
     def ends(self) -> float:
-        """When it ends; what is held doesn't, and the time of what is stopped runs on."""
+        """When the job ends: never while it is held; while it is stopped, its time runs on."""
         natural = min(self.starts + self.takes, self.until)
         if self.paused is not None:
             natural = FAR if self.held else self.until
         return natural if self.stopped is None else min(natural, self.stopped)
 
     def state(self, now: float) -> JobState:
-        """Where it is at a time."""
+        """Return the state of the job at a time."""
         if (self.held or now < self.starts) and now < self.ends:
             words = describe_pause(HELD) if self.held else "waits in a queue that is only played"
             return JobState(State.QUEUED, condition=words, marks=PAUSED if self.held else NONE)
@@ -64,7 +64,7 @@ class Played:
         return JobState(State.ENDED, self.end(), started, datetime.fromtimestamp(self.ends, UTC))
 
     def resume_at(self, now: float) -> Played:
-        """The same, going on: all of what was held comes later, of what was stopped only the end of its work."""
+        """Return the resumed job: a held one is moved as a whole, a stopped one only ends its work later."""
         if self.paused is None:
             return self
         if self.held:
@@ -73,7 +73,7 @@ class Played:
         return replace(self, takes=self.takes + now - self.paused, paused=None)
 
     def end(self) -> End:
-        """How it ends."""
+        """Return how the job ends."""
         usage = Usage(wall=max(0.0, self.ends - self.starts))
         if self.stopped is not None and self.stopped <= self.ends:
             return End(EndKind.CANCELLED, by=self.by, usage=usage)

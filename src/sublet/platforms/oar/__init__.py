@@ -1,1 +1,1 @@
-"""OAR, by its own command line: here, or on a machine that is reached over OpenSSH. Its users reserve nodes ahead."""
+"""OAR, through its command line: on this machine, or over OpenSSH. Its users can reserve nodes ahead."""

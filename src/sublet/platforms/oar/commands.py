@@ -1,4 +1,4 @@
-"""Which commands an OAR site is asked; how they answer is in `readers.py`."""
+"""The commands that an OAR site is asked; their output is read in `readers.py`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sublet.reach.port import Command, Outcome, as_is
 
 PACKAGE = "sublet.platforms.oar"
 STAMP = "%Y-%m-%d %H:%M:%S"
-AWAY = re.compile(  # the server or its database is away, or has too much to do: it is tried again
+AWAY = re.compile(  # the server or its database is away or overloaded: it is tried again
     r"cannot connect to executor|cannot connect to database|is oar started|connection refused|timed? ?out"
     r"|could not connect to server|too many (clients|connections)|server closed the connection",
     re.IGNORECASE,
@@ -23,19 +23,19 @@ SURVEY = {"nodes": Command(("oarnodes", "-J"), as_is, calls=1)}
 
 
 def to_queue(failures: Failures) -> Command[Rows]:
-    """The person's own jobs that wait or run."""
+    """List the person's own jobs that are queued or running."""
     return Command(("oarstat", "-f", "-J", "-u"), failures.reading(read.read_jobs), calls=1)
 
 
 def to_remember(ids: Sequence[str], keys: Sequence[str]) -> list[Command[Rows]]:
-    """What OAR still knows of jobs that are over; a session's key has nothing in it that SQL would mind."""
+    """Ask what OAR still knows of ended jobs; a session's key has no characters that are special in SQL."""
     names = ",".join(f"'{key}'" for key in keys)
     argv = ("oarstat", "-f", "-J", "--sql", f"job_name IN ({names})")
     return [Command(argv, lambda outcome: read.read_jobs(outcome.text), calls=1)]
 
 
 def to_gantt(start: datetime, end: datetime) -> Command[Outcome]:
-    """Ask what is planned: the running jobs, those that wait, and everybody's reservations."""
+    """Ask for the plan: running and queued jobs, and everybody's reservations."""
     return Command(("oarstat", "-J", "--gantt", f"{start:{STAMP}}, {end:{STAMP}}"), as_is, seconds=30, calls=1)
 
 

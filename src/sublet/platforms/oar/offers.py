@@ -1,4 +1,4 @@
-"""What OAR counts when it gives nodes: cores and GPUs; memory comes with cores."""
+"""What OAR counts when it allocates nodes: cores and GPUs; memory comes with cores."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sublet.platforms.batch.site import SiteNode
 
 
 def share_memory(amounts: Amounts, nodes: Sequence[SiteNode]) -> Amounts:
-    """The same with as many cores as come with its memory: OAR gives no memory by itself."""
+    """Return the amounts with enough cores for their memory, as OAR doesn't allocate memory separately."""
     shape = amounts.shape
     able = [each.node for each in nodes if each.node.memory >= shape.memory and each.node.cores]
     if not able:

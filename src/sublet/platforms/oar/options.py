@@ -1,4 +1,4 @@
-"""The words of oarsub: those that a job's amounts become, and those that were asked for beside them."""
+"""Arguments of oarsub: those for a job's amounts, and those that were asked for besides."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from sublet.platforms.batch.planning import LEEWAY
 from sublet.platforms.oar.commands import STAMP
 from sublet.platforms.oar.readers import DEFAULT_QUEUE
 
-TAKEN = frozenset({"queue", "project", "gpu_type"})  # of what a person can ask of a scheduler: what OAR has a word for
+TAKEN = frozenset({"queue", "project", "gpu_type"})  # the scheduler options that OAR supports
 
 
 @dataclass(frozen=True, slots=True)
 class OarWish:
-    """What is asked of OAR for one job."""
+    """What is requested of OAR for one job."""
 
     queue: str
     amounts: Amounts
-    core: str = "core"  # what the site calls the resource that is a core
+    core: str = "core"  # the site's name for a resource that is a core
 
     @property
     def limit(self) -> timedelta:
-        """OAR's walltime for it."""
+        """OAR's walltime for the job."""
         return timedelta(seconds=math.ceil((self.amounts.time + LEEWAY).total_seconds()))
 
 
 def write_span(span: timedelta) -> str:
-    """A time as OAR writes it: `1:30:00`."""
+    """Write a time as OAR does: `1:30:00`."""
     minutes, seconds = divmod(math.ceil(span.total_seconds()), 60)
     return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
 
 
 def words_for(wish: OarWish, asked: SchedulerOptions, constraint: str = "") -> tuple[str, ...]:
-    """The words for oarsub; every value is one word."""
+    """Return the arguments for oarsub; every value is one word."""
     each = wish.amounts.shape
     inner = f"/gpu={each.gpus}" if each.gpus else f"/{wish.core}={each.cores}"
     words = ["-l", f"/nodes={wish.amounts.nodes}{inner},walltime={write_span(wish.limit)}"]
@@ -50,5 +50,5 @@ def words_for(wish: OarWish, asked: SchedulerOptions, constraint: str = "") -> t
 
 
 def words_to_reserve(wish: OarWish, asked: SchedulerOptions, start: datetime, constraint: str = "") -> tuple[str, ...]:
-    """The same for a reservation from then on."""
+    """Return the arguments for a reservation from `start` on."""
     return ("-r", f"{start.astimezone(UTC):{STAMP}}", *words_for(wish, asked, constraint))

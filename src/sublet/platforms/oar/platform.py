@@ -1,7 +1,7 @@
-"""OAR, by its own command line: oarsub, oarstat, oardel; here, or on a machine that is reached over OpenSSH.
+"""OAR, through its command line: oarsub, oarstat, oardel; on this machine, or on one that is reached over OpenSSH.
 
-An ordinary user of OAR reserves nodes ahead. So an offer here can be *booked*: it is a reservation, under the key of
-the session to come, which is cancelled when nobody takes the offer. A job's name is its session's key.
+Ordinary users of OAR can reserve nodes ahead. So an offer can be *booked*: it is a reservation, under the key of the
+future session, which is cancelled if nobody accepts the offer. A job's name is its session's key.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ class Oar(ReservingPlatform):
         default=4 << 30, gt=0, description="The memory of a node, where OAR has no property `memnode` or `mem` for it."
     )
 
-    # What there is
+    # Survey
 
     async def survey(self) -> Survey:
-        """What OAR shows, at most `fresh` old; without a login, what it showed last."""
+        """Return a survey that is at most `fresh` old; without a login, the last one."""
         await self._look_around()
         nodes = self._list_nodes()
         notes = [
@@ -76,7 +76,7 @@ class Oar(ReservingPlatform):
         return read.read_nodes(self._list_resources(), self.node_memory)
 
     async def probe(self, tools: Mapping[str, str]) -> Live:
-        """Its queues, limits, nodes and tools, asked now: a login is needed."""
+        """Ask for the site's queues, limits, nodes and tools now, which needs a login."""
         return await probe_site(self.name, self.kind, self.reach, self.scheduler, tools, self._read_site)
 
     def _read_site(self, answers: Answers) -> tuple[Sequence[SiteQueue], Sequence[SiteNode]]:
@@ -86,13 +86,13 @@ class Oar(ReservingPlatform):
         ]
 
     def can_take(self, option: str) -> bool:
-        """A queue, a project and a type of GPU."""
+        """Whether the option is the queue, the project or the GPU type."""
         return option in TAKEN
 
     # Offers
 
     async def offers(self, request: Request, ways: Sequence[str], now: datetime) -> Answer:
-        """What OAR would start by its plan if it were submitted now; and reservations, which are booked."""
+        """Return an offer for what OAR's plan would start now, and reservations, which are booked."""
         if closed := fitting.find_closed(request, self.name, self._manners.interactive, self.connects):
             return Answer(reasons=(closed,))
         await self._look_around()
@@ -114,7 +114,7 @@ class Oar(ReservingPlatform):
         return fitting.state_gpus(answer, request, lambda offer: nodes)
 
     async def _find_plan(self, now: datetime, nodes: tuple[SiteNode, ...]) -> SitePlan | None:
-        """OAR's plan for all jobs on these nodes; None while nobody is signed in, or if OAR can't tell it."""
+        """Return OAR's plan for all jobs on these nodes; None while nobody is signed in, or if OAR can't tell."""
         try:
             outcome = await self.reach.run(to.to_gantt(now, now + AHEAD))
         except LoginNeeded:
@@ -142,7 +142,7 @@ class Oar(ReservingPlatform):
         return fitting.offer_for(OAR.title, request, cut, start, way, self.name, now, note)
 
     def _cut(self, request: Request, amounts: Amounts) -> Amounts:
-        """In as many parts as the kind wants, and the settings and the site allow."""
+        """Split the amounts into as many parts as the kind wants and the settings and the site allow."""
         return replace(amounts, parts=min(request.parts, self._manners.parts))
 
     async def _reserve(
@@ -163,13 +163,13 @@ class Oar(ReservingPlatform):
         return replace(request.scheduler, project=request.scheduler.project or self.project)
 
     def _find_core(self) -> str:
-        """What the site calls a core: sites that don't name cores give resources."""
+        """Return the site's name for a core: sites that don't define cores count resources."""
         return "core" if '"core"' in self._surveyor.said.get("nodes", "") else "resource_id"
 
     # Jobs
 
     async def submit(self, job: Job, key: str) -> str:
-        """Send what was brought, then submit; what was reserved is started by its reservation."""
+        """Send staged data and submit the job; a reserved job is started by its reservation."""
         self.check_connects(job)
         await self._look_around()
         now = datetime.now(UTC)
@@ -184,7 +184,7 @@ class Oar(ReservingPlatform):
         return await self.submit_once(job, key, Submission(words, wish.amounts, wish.limit))
 
     async def extend(self, id: str, until: datetime) -> None:
-        """Move the end of its time, if OAR's walltime leaves room for it, or lets itself be changed."""
+        """Move the end of a job's time, and OAR's walltime too if necessary and allowed."""
         if not await self.must_move_end(id, until):
             return
         limit = self.find_time_limit(id, LEEWAY)

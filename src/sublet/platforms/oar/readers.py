@@ -1,4 +1,4 @@
-"""How OAR's commands answer: all of them in JSON, with times in seconds since the epoch."""
+"""Readers for the output of OAR's commands: all in JSON, with times in seconds since the epoch."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from sublet.platforms.batch.states import QueueRow, part_of
 from sublet.platforms.oar.states import HOLD, describe_error
 
 MIB = 1 << 20
-HERE = frozenset({"Alive", "Absent"})  # one that is absent sleeps, and is woken for a job if it may be
+HERE = frozenset({"Alive", "Absent"})  # an absent node is asleep, and may be woken for a job
 DEFAULT_QUEUE = "default"
-MEMORY = ("memnode", "mem")  # how sites call the memory of a node, in MiB
+MEMORY = ("memnode", "mem")  # the names that sites use for a node's memory, in MiB
 GPU = ("gpu", "gpudevice")
-DISK = ("disk_size", "disksize")  # of a node's own, in MiB
+DISK = ("disk_size", "disksize")  # a node's own disk, in MiB
 
 
 def read_json(text: str) -> Any:
-    """What a command printed; nothing where it has nothing to say."""
+    """Parse what a command printed; None if it is empty or no JSON."""
     try:
         return json.loads(text) if text.strip() else None
     except ValueError:
@@ -30,7 +30,7 @@ def read_json(text: str) -> Any:
 
 
 def moment(seconds: object) -> datetime | None:
-    """A time; 0 is none."""
+    """Read a time; None for 0."""
     try:
         number = int(str(seconds))
     except ValueError:
@@ -40,7 +40,7 @@ def moment(seconds: object) -> datetime | None:
 
 @dataclass(frozen=True, slots=True)
 class OarResource:
-    """The smallest thing that OAR gives: a core, most often; sites may count threads."""
+    """The smallest unit that OAR allocates: usually a core; sites may count threads."""
 
     id: str
     host: str
@@ -53,7 +53,7 @@ class OarResource:
 
 
 def read_resources(text: str) -> tuple[OarResource, ...]:
-    """The resources in `oarnodes -J` of which jobs are made; licences and the like have a type of their own."""
+    """Read the resources for jobs in `oarnodes -J`; licences and the like have another type."""
     rows = _list_rows(read_json(text))
     return tuple(
         OarResource(
@@ -72,7 +72,7 @@ def read_resources(text: str) -> tuple[OarResource, ...]:
 
 
 def _list_rows(answer: object) -> list[Mapping[str, Any]]:
-    """Each resource, whether a version of OAR lists them, names them by number, or by their host and number."""
+    """Return each resource, whether OAR's version lists them, or keys them by number, or by host and number."""
     if isinstance(answer, list):
         return [row for row in answer if isinstance(row, dict)]
     if not isinstance(answer, dict):
@@ -99,7 +99,7 @@ def _find_size(row: Mapping[str, Any], names: Iterable[str]) -> int:
 
 
 def read_nodes(resources: Iterable[OarResource], memory: int = 0) -> tuple[SiteNode, ...]:
-    """The nodes that these resources are of; `memory` is what each has where OAR doesn't say."""
+    """Return the nodes of these resources; `memory` is the memory of each if OAR doesn't say."""
     by_host: dict[str, list[OarResource]] = {}
     for resource in resources:
         by_host.setdefault(resource.host, []).append(resource)
@@ -117,7 +117,7 @@ def _node(host: str, resources: list[OarResource], memory: int) -> SiteNode:
 
 
 def read_gantt(text: str, resources: Iterable[OarResource]) -> tuple[Take, ...]:
-    """What all jobs have, and will have, of the nodes, as `oarstat --gantt -J` tells it."""
+    """Read what all jobs have, and will have, of the nodes from `oarstat --gantt -J`."""
     answer = read_json(text) or {}
     known = {resource.id: resource for resource in resources}
     takes: list[Take] = []
@@ -139,7 +139,7 @@ def _list_takes(resources: Iterable[OarResource], start: datetime, end: datetime
 
 
 def read_jobs(text: str) -> dict[str, QueueRow]:
-    """The jobs in `oarstat -f -J`, by their names, those of an array as NAME/N."""
+    """Read the jobs in `oarstat -f -J` by name, those of an array as NAME/N."""
     rows: dict[str, QueueRow] = {}
     for number, job in sorted((read_json(text) or {}).items(), key=lambda pair: int(pair[0])):
         if name := str(job.get("name") or ""):
@@ -176,5 +176,5 @@ def _row(number: str, name: str, job: Mapping[str, Any]) -> QueueRow:
 
 
 def _find_reason(message: str) -> str:
-    """OAR's own words on why a job waits; what it says of every job (its size, its wishes) is no reason."""
+    """Return OAR's reason why a job waits; what it says of every job (its size and options) isn't one."""
     return "" if message.startswith(("R=", "FIFO", "Karma")) else message

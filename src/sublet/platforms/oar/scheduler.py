@@ -1,4 +1,4 @@
-"""OAR, as what batch systems share knows it."""
+"""The description of OAR for the shared code of batch systems."""
 
 from __future__ import annotations
 

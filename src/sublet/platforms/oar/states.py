@@ -1,4 +1,4 @@
-"""What OAR's states mean; how a job in the state Error got there, its events say."""
+"""The meaning of OAR's states; for the state Error, a job's events say how it got there."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ENDS: dict[str, tuple[EndKind, str]] = {
     "not launched": (EndKind.NOT_STARTED, "OAR could not launch it"),
 }
 STATES = StateTable("OAR", WAITS, RUNS, ENDS, held=HOLD)
-EVENTS: tuple[tuple[str, str], ...] = (  # OAR's event → what it made of the job; the first that is there counts
+EVENTS: tuple[tuple[str, str], ...] = (  # OAR's event → what became of the job; the first match counts
     ("WALLTIME", "walltime"),
     ("BESTEFFORT_KILL", "preempted"),
     ("SUSPECTED_NODE_KILL", "node lost"),
@@ -44,5 +44,5 @@ EVENTS: tuple[tuple[str, str], ...] = (  # OAR's event → what it made of the j
 
 
 def describe_error(events: Collection[str]) -> str:
-    """How a job that ended in the state Error got there; `Error` if no event says it."""
+    """Return how a job ended up in the state Error; `Error` if no event says so."""
     return next((state for event, state in EVENTS if event in events and state), "Error")

@@ -1,1 +1,1 @@
-"""PBS Professional and OpenPBS, by their own command line: here, or on a machine that is reached over OpenSSH."""
+"""PBS Professional and OpenPBS, through their command line: on this machine, or over OpenSSH."""

@@ -1,4 +1,4 @@
-"""Which commands a PBS site is asked; how they answer is in `readers.py`."""
+"""The commands that a PBS site is asked; their output is read in `readers.py`."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ PAST = 'ids=$(qselect -x -N "$1"); [ -n "$ids" ] || exit 0; exec qstat -x -t -f 
 
 
 def to_queue(failures: Failures) -> Command[Rows]:
-    """The person's own jobs that wait or run, each part of an array for itself."""
+    """List the person's own jobs that are queued or running, each part of an array separately."""
     return Command(("sh", "-c", OWN), failures.reading(read.read_jobs), calls=2)
 
 
 def to_remember(ids: Sequence[str], keys: Sequence[str]) -> list[Command[Rows]]:
-    """What the server's history tells of jobs that are over, where it keeps one."""
+    """Ask the server's history about ended jobs, where it keeps one."""
     return [
         Command(
             ("sh", "-c", PAST, "sublet", f"{read.MARK}{key}"), lambda outcome: read.read_jobs(outcome.text), calls=2
@@ -40,5 +40,5 @@ def to_remember(ids: Sequence[str], keys: Sequence[str]) -> list[Command[Rows]]:
 
 
 def to_plan() -> Command[Outcome]:
-    """Ask for everybody's jobs, of which a plan can be made."""
+    """Ask for everybody's jobs, to make a plan."""
     return Command(("qstat", "-t", "-f", "-F", "json"), as_is, seconds=30, calls=1)

@@ -1,4 +1,4 @@
-"""The words of qsub that a job's amounts become."""
+"""Arguments of qsub for a job's amounts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class PbsWish:
-    """What is asked of PBS for one job."""
+    """What is requested of PBS for one job."""
 
     queue: str
     amounts: Amounts
@@ -23,18 +23,18 @@ class PbsWish:
 
     @property
     def limit(self) -> timedelta:
-        """PBS's walltime for it."""
+        """PBS's walltime for the job."""
         return timedelta(seconds=math.ceil((self.amounts.time + LEEWAY).total_seconds()))
 
 
 def write_span(span: timedelta) -> str:
-    """A time as PBS writes it: `01:30:00`."""
+    """Write a time as PBS does: `01:30:00`."""
     minutes, seconds = divmod(math.ceil(span.total_seconds()), 60)
     return f"{minutes // 60:02}:{minutes % 60:02}:{seconds:02}"
 
 
 def words_for(wish: PbsWish, asked: SchedulerOptions) -> tuple[str, ...]:
-    """The words for qsub; every value is one word."""
+    """Return the arguments for qsub; every value is one word."""
     amounts, each = wish.amounts, wish.amounts.shape
     chunk = f"select={amounts.nodes}:ncpus={each.cores}:mpiprocs={each.cores}"
     chunk += f":mem={math.ceil(each.memory / MIB)}mb" if each.memory else ""

@@ -1,6 +1,6 @@
-"""PBS Professional and OpenPBS, by their own command line: qsub, qstat, qdel, pbsnodes; here, or over OpenSSH.
+"""PBS Professional and OpenPBS, through their command line: qsub, qstat, qdel, pbsnodes; here, or over OpenSSH.
 
-Written from their manuals, and not tried on a real one yet. A job is called `s-KEY`.
+Written from their manuals, and not yet tried on a real system. A job is named `s-KEY`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Pbs(QueuedPlatform):
     limit_stays: ClassVar[str] = "only an operator changes the walltime of a job that runs"
 
     def _read_site(self, answers: Answers) -> tuple[Sequence[SiteQueue], Sequence[SiteNode]]:
-        """One that is tied to no queue serves them all."""
+        """Read the queues and nodes; a node that isn't tied to a queue serves all of them."""
         queues = read.read_queues(answers.get("queues", ""))
         names = tuple(queue.name for queue in queues)
         nodes = read.read_nodes(answers.get("nodes", ""))

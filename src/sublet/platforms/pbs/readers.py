@@ -1,4 +1,4 @@
-"""How PBS's commands answer with `-F json`; numbers may be text there, and times are local."""
+"""Readers for the output of PBS's commands with `-F json`, where numbers may be text and times are local."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from sublet.platforms.pbs.states import FINISHED, HOLD, KILLED, describe_end
 
 UNITS = {"b": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30, "tb": 1 << 40, "w": 8, "kw": 8 << 10, "mw": 8 << 20}
 AWAY = re.compile(r"down|offline|unknown|stale|maintenance|provisioning|initializing")
-A_DAY = timedelta(days=1)  # of a job that names no walltime
-MARK = "s-"  # before a session's key: names are letters first
+A_DAY = timedelta(days=1)  # for a job without a walltime
+MARK = "s-"  # before a session's key: names must begin with a letter
 
 
 def read_json(text: str) -> dict[str, Any]:
-    """What a command printed; some versions leave a comma, or text before it."""
+    """Parse what a command printed; some versions add trailing commas, or text before it."""
     body = text[text.find("{") :]
     try:
         answer = json.loads(re.sub(r",(\s*[}\]])", r"\1", body), strict=False) if "{" in text else {}
@@ -30,13 +30,13 @@ def read_json(text: str) -> dict[str, Any]:
 
 
 def read_size(value: object) -> int:
-    """Bytes in `263794756kb`."""
+    """Read bytes in `263794756kb`."""
     match = re.fullmatch(r"(\d+)([a-z]*)", str(value or "").lower())
     return int(match[1]) * UNITS.get(match[2] or "b", 1) if match else 0
 
 
 def read_length(value: object) -> timedelta | None:
-    """A time in `24:00:00` or in seconds."""
+    """Read a time in `24:00:00` or in seconds."""
     parts = str(value or "").split(":")
     if not all(part.isdecimal() for part in parts):
         return None
@@ -47,7 +47,7 @@ def read_length(value: object) -> timedelta | None:
 
 
 def moment(value: object) -> datetime | None:
-    """A time as qstat prints it with TZ=UTC, or in seconds since the epoch."""
+    """Read a time as qstat prints it with TZ=UTC, or in seconds since the epoch."""
     text = " ".join(str(value or "").split())
     if text.isdecimal():
         return datetime.fromtimestamp(int(text), UTC) if int(text) else None
@@ -58,12 +58,12 @@ def moment(value: object) -> datetime | None:
 
 
 def count(value: object) -> int:
-    """A whole number; 0 if it is none."""
+    """Read a whole number; 0 if it isn't one."""
     return int(str(value)) if str(value or "").isdecimal() else 0
 
 
 def read_nodes(text: str) -> tuple[SiteNode, ...]:
-    """The nodes in `pbsnodes -a -F json`."""
+    """Read the nodes in `pbsnodes -a -F json`."""
     return tuple(_node(name, node) for name, node in (read_json(text).get("nodes") or {}).items())
 
 
@@ -76,7 +76,7 @@ def _node(name: str, node: Mapping[str, Any]) -> SiteNode:
 
 
 def read_queues(text: str) -> tuple[SiteQueue, ...]:
-    """The queues in `qstat -Q -f -F json` that jobs run from, or are sent on from."""
+    """Read the queues in `qstat -Q -f -F json`, without those of reservations."""
     queues = read_json(text).get("Queue") or {}
     return tuple(_queue(name, each) for name, each in queues.items() if not re.fullmatch(r"[RMS]\d+", name))
 
@@ -92,7 +92,7 @@ def _queue(name: str, queue: Mapping[str, Any]) -> SiteQueue:
 
 
 def read_jobs(text: str) -> dict[str, QueueRow]:
-    """The jobs in `qstat -f -F json`, by their sessions' keys, those of an array as KEY/N."""
+    """Read the jobs in `qstat -f -F json` by session key, those of an array as KEY/N."""
     rows: dict[str, QueueRow] = {}
     for number, job in (read_json(text).get("Jobs") or {}).items():
         name = str(job.get("Job_Name", ""))
@@ -125,7 +125,7 @@ def _row(number: str, key: str, job: Mapping[str, Any]) -> QueueRow:
 
 
 def read_takes(text: str, now: datetime) -> tuple[Take, ...]:
-    """What everybody's jobs that run have of the nodes, until their walltime is over."""
+    """Return what everybody's running jobs have of the nodes, until the end of their walltime."""
     takes: list[Take] = []
     for job in (read_json(text).get("Jobs") or {}).values():
         start = moment(job.get("stime"))
@@ -137,6 +137,6 @@ def read_takes(text: str, now: datetime) -> tuple[Take, ...]:
 
 
 def _hosts(text: str) -> list[tuple[str, int]]:
-    """The hosts in `c1/0*4+c2/1*4`, and the cores on each."""
+    """Return the hosts in `c1/0*4+c2/1*4`, and the cores on each."""
     matches = re.findall(r"([^/+]+)/\d+(?:\*(\d+))?", text)
     return [(host, int(cores or 1)) for host, cores in matches]

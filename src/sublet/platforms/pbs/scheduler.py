@@ -1,4 +1,4 @@
-"""PBS, as what batch systems share knows it."""
+"""The description of PBS for the shared code of batch systems."""
 
 from __future__ import annotations
 

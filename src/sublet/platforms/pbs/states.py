@@ -1,4 +1,4 @@
-"""What PBS's states mean, and its exit status where a job could not run or was stopped."""
+"""The meaning of PBS's states, and of its exit status for jobs that couldn't run or were stopped."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WAITS: dict[str, str] = {
 }
 RUNS: dict[str, str] = {
     "R": "",
-    "B": "",  # an array of which something runs
+    "B": "",  # an array with a running part
     "E": "is ending",
     "S": "is suspended by the system",
     "U": "is suspended by the system",
@@ -29,13 +29,13 @@ ENDS: dict[str, tuple[EndKind, str]] = {
 }
 STATES = StateTable("PBS", WAITS, RUNS, ENDS, held=HOLD)
 FINISHED = frozenset({"F", "X"})
-NODE_LOST = frozenset({-4, -24})  # of the exit status: the node was restarted while it ran
-WALLTIME, MEMORY = frozenset({-29}), frozenset({-27, -28})  # limits that PBS held by killing it
-KILLED = 256  # and the signal's number
+NODE_LOST = frozenset({-4, -24})  # exit status: the node was restarted while the job ran
+WALLTIME, MEMORY = frozenset({-29}), frozenset({-27, -28})  # limits that PBS enforced by killing the job
+KILLED = 256  # plus the signal's number
 
 
 def describe_end(status: int, comment: str) -> str:
-    """What PBS's exit status means for the job; `ended` if the job itself has ended."""
+    """Return the meaning of PBS's exit status; `ended` if the job itself has ended."""
     if status in WALLTIME:
         return "walltime"
     if status in MEMORY:

@@ -1,1 +1,1 @@
-"""CANFAR's Skaha: containers and interactive sessions by its REST API, as its own client calls it."""
+"""CANFAR's Skaha: containers and interactive sessions through its REST API, called as its own client does."""

@@ -12,10 +12,10 @@ Parameters = Sequence[tuple[str, str]]
 
 
 class SkahaApi:
-    """Calls below one address, as https://ws-uv.canfar.net/skaha/v1."""
+    """Calls below one base address, such as https://ws-uv.canfar.net/skaha/v1."""
 
     def __init__(self, calls: RestCalls) -> None:
-        """Nobody is called yet."""
+        """Set up without connecting."""
         self._calls = calls
 
     def _at(self, *parts: str, query: Parameters = ()) -> str:
@@ -23,32 +23,32 @@ class SkahaApi:
         return f"{address}?{urlencode(query)}" if query else address
 
     async def read_sizes(self) -> SkahaSizes:
-        """What a session may ask for."""
+        """Return what a session may ask for."""
         return read_sizes((await self._calls.call("GET", self._at("context"))).json())
 
     async def list_images(self, kind: str) -> list[str]:
-        """The images for sessions of a type."""
+        """List the images for sessions of a type."""
         answer = await self._calls.call("GET", self._at("image", query=[("type", kind)]))
         return [str(image["id"]) for image in answer.json()]
 
     async def list_sessions(self) -> list[SkahaSession]:
-        """All that the caller has."""
+        """List all sessions of the caller."""
         return [read_session(value) for value in (await self._calls.call("GET", self._at("session"))).json()]
 
     async def create(self, parameters: Parameters) -> str:
-        """Launch one; its id. It is not safe to call this twice: look for its name first."""
+        """Launch a session and return its ID. Calling this twice isn't safe: look for its name first."""
         answer = await self._calls.call("POST", self._at("session", query=parameters))
         return answer.text.strip()
 
     async def read_view(self, id: str, view: str) -> bytes:
-        """Its `logs` or `events`; empty, if it is not there any more."""
+        """Return a session's `logs` or `events`; empty if it no longer exists."""
         answer = await self._calls.call("GET", self._at("session", id, query=[("view", view)]), allow=(404,))
         return answer.content if answer.is_success else b""
 
     async def renew(self, id: str) -> None:
-        """Let it expire later."""
+        """Renew a session, so that it expires later."""
         await self._calls.call("POST", self._at("session", id, query=[("action", "renew")]))
 
     async def remove(self, id: str) -> None:
-        """Stop and forget one."""
+        """Stop and remove a session."""
         await self._calls.call("DELETE", self._at("session", id), allow=(404,))

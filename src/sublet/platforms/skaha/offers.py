@@ -1,4 +1,4 @@
-"""What Skaha offers to a request, in sizes that it has; and what could never run there."""
+"""The offers of Skaha for a request, in the sizes that it has, and why a request could never run there."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ USUAL_START = timedelta(seconds=30)
 
 
 def refuse_request(request: Request, platform: str) -> Sequence[Reason]:
-    """Why what was asked for could never run there: another kind, data, or results that are to be sent."""
+    """Return why the request could never run there: another kind, data, or results that must be sent."""
     executable = request.executable
     if executable is not None and executable.kind not in KINDS:
         message = f"{platform} runs containers and JupyterLab; it starts no programs, and brings no notebooks."
@@ -33,7 +33,8 @@ def refuse_request(request: Request, platform: str) -> Sequence[Reason]:
 def make_offers(
     request: Request, way: str, platform: str, sizes: SkahaSizes, longest: timedelta | None, now: datetime
 ) -> Answer:
-    """An offer on predicted terms, in the least sizes that are enough; or which limit it exceeds."""
+    """Return an offer on predicted terms, in the smallest sizes that are enough, or the limit that the request
+    exceeds."""
     most = Node(platform, max(sizes.cores), max(sizes.memory) * GB, max(sizes.gpus, default=0))
     if excess := find_excess(request, SiteQueue("", max_time=longest), [SiteNode(most, ())], platform):
         return Answer(reasons=(excess,))

@@ -1,8 +1,8 @@
 """CANFAR's Skaha as a platform: containers run headless, and JupyterLab as its own notebook sessions.
 
-A session is written down here before anything is asked of Skaha, and is called there by its key; so it is found again
-by its name after a crash, and never launched twice. Skaha tells neither exit codes nor brings files: what a
-program printed is all that comes back, and its files lie in the person's own storage there.
+A session is recorded here before anything is asked of Skaha, and its name there derives from its key; so it is found
+again by name after a crash, and never launched twice. Skaha reports no exit codes and transfers no files: only a
+program's output comes back, and its files are in the person's own storage there.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ GONE = "Skaha does not know it any more, and nobody saw how it ended"
 
 
 class Skaha(Platform):
-    """A science platform that is used through Skaha, as CANFAR's."""
+    """A science platform that is used through Skaha, such as CANFAR's."""
 
     kind: ClassVar[str] = "skaha"
     terms: ClassVar[Literal["booked", "predicted", "remote"]] = "predicted"
@@ -77,11 +77,11 @@ class Skaha(Platform):
         return url.rstrip("/")
 
     def hold_tokens(self, find: FindToken) -> None:
-        """Ask this for the token, each time that it is needed."""
+        """Set the function to call each time the token is needed."""
         self._find = find
 
     async def open(self, home: Path) -> None:
-        """Make the directories."""
+        """Create the directories."""
         self._home = await asyncio.to_thread(self._make_folders, home)
         token = TokenSource(self.name, self.url, self.token_file, self.token_of)
         if self._find:
@@ -99,20 +99,20 @@ class Skaha(Platform):
         return home.absolute()
 
     async def close(self) -> None:
-        """Let go; what runs goes on."""
+        """Close the connections; running sessions continue."""
         await self._calls.close()
 
     def _session(self, key: str) -> SkahaSessionDir:
         return SkahaSessionDir(self.name, self._home, key)
 
     def _call_it(self, key: str) -> str:
-        """What a session is called there."""
+        """Return the name of a session there."""
         return f"sublet-{(self._home / 'owner').read_text()}-{name_session(key)}"
 
-    # What there is
+    # Survey
 
     async def survey(self) -> Survey:
-        """What one session may have there."""
+        """Return what one session may have there."""
         self._sizes = await self._api.read_sizes()
         images = {kind: len(await self._api.list_images(kind)) for kind in ("headless", "notebook")}
         node = Node(
@@ -125,21 +125,21 @@ class Skaha(Platform):
         return Survey(datetime.now(UTC), (node,), tools={SKAHA: self.url}, notes=notes, good_for=FRESH)
 
     def unfit(self, request: Request) -> Sequence[Reason]:
-        """What could never run there."""
+        """Return why the request could never run there."""
         return refuse_request(request, self.name)
 
     async def offers(self, request: Request, ways: Sequence[str], now: datetime) -> Answer:
-        """As soon as there is room, in the least of its sizes that is enough."""
+        """Return an offer for the smallest of its sizes that are enough, as soon as there is room."""
         return make_offers(request, ways[0], self.name, self._sizes, self.longest, now)
 
     # Jobs
 
     async def place(self, key: str) -> Path | None:
-        """Nothing is brought there."""
+        """Return None, as no data is staged there."""
         return None
 
     async def find(self, key: str) -> str | None:
-        """The session, if it was launched: by what is written down, else by its name there."""
+        """Return the key if the session was launched, by our record or by its name there."""
         session = self._session(key)
         if not session.is_submitted or not session.is_asked:
             return None
@@ -154,7 +154,7 @@ class Skaha(Platform):
         return False
 
     async def submit(self, job: Job, key: str) -> str:
-        """Write it down, and launch it, once."""
+        """Record the session, and launch it once."""
         if job.program.argv[:1] != (SKAHA,):
             raise PlatformRefused(platform=self.name, why="it runs containers and JupyterLab, and no programs")
         session = self._session(key)
@@ -193,7 +193,7 @@ class Skaha(Platform):
         session.write("id", (await self._api.create(parameters)).encode())
 
     async def ask(self, ids: Sequence[str]) -> Mapping[str, JobState]:
-        """The states of many jobs at once, by one list of them all."""
+        """Return the states of many jobs at once, by one list of all sessions."""
         sessions = [self._session(id) for id in ids]
         running = [session for session in sessions if session.is_submitted and not session.ended]
         if running:
@@ -203,7 +203,10 @@ class Skaha(Platform):
         return {session.key: self._state(session) for session in sessions}
 
     async def _look_at(self, session: SkahaSessionDir, there: SkahaSession | None) -> None:
-        """Take note of what Skaha says of one, stop it if its time is over, renew it if that is longer than its own."""
+        """Record what Skaha says of a session.
+
+        Stop it if its time is over, and renew it if it would expire there too early.
+        """
         if not session.id:
             return
         if there and there.state is State.RUNNING and not session.began:
@@ -232,7 +235,7 @@ class Skaha(Platform):
         session.write("condition", (lines[-1] if lines else "").encode())
 
     async def _judge(self, session: SkahaSessionDir, there: SkahaSession | None) -> End:
-        """How it ended."""
+        """Return how a session ended."""
         if there:
             await self._keep_output(session)
         if (session.root / "timeout").exists():
@@ -251,7 +254,7 @@ class Skaha(Platform):
         session.keep_output(await self._api.read_view(session.id, "logs"))
 
     def _state(self, session: SkahaSessionDir) -> JobState:
-        """What is written down of one."""
+        """Return the state of a session by our records."""
         if end := session.read("end.json"):
             return read_end(end)
         if not session.is_submitted:
@@ -264,7 +267,7 @@ class Skaha(Platform):
         return JobState(State.RUNNING, started=session.began, condition=words, connector=connector)
 
     async def cancel(self, ids: Sequence[str], by: str) -> None:
-        """Have Skaha delete them; what they printed is kept first."""
+        """Have Skaha delete these sessions, after saving their output."""
         for id in ids:
             session = self._session(id)
             if session.is_submitted and not session.ended:
@@ -276,34 +279,34 @@ class Skaha(Platform):
                     session.finish(End(EndKind.CANCELLED, by=by))
 
     async def extend(self, id: str, until: datetime) -> None:
-        """Move the end of a job's time; it is renewed there when it is looked at."""
+        """Move the end of a job's time; it is renewed there at the next look."""
         session = self._session(id)
         if session.is_submitted and not session.ended:
             session.order("until", str(until.timestamp()))
 
-    # What they leave
+    # Output and results
 
     async def output(self, key: str, stream: Literal["stdout", "stderr"], offset: int, limit: int) -> bytes:
-        """Part of what it printed: Skaha has one log of both streams."""
+        """Return part of a session's output; Skaha has one log of both streams."""
         session = self._session(key)
         if stream == "stdout" and session.id and not session.ended:
             await self._keep_output(session)
         return session.output(stream, offset, limit)
 
     async def output_size(self, key: str, stream: Literal["stdout", "stderr"]) -> int:
-        """How much of what it printed is here."""
+        """Return how much of a session's output is here."""
         return self._session(key).output_size(stream)
 
     async def results(self, key: str) -> Results:
-        """Nothing comes from there: its files lie in its owner's storage."""
+        """Return no results, as its files stay in its owner's storage."""
         return Results()
 
     def read(self, key: str, path: str, offset: int = 0) -> AsyncIterator[bytes]:
-        """Nothing comes from there."""
+        """Read a file from the session's local directory, which has no results."""
         return self._session(key).pieces(path, offset)
 
     async def clean(self, key: str) -> None:
-        """Forget a session; what still runs must be cancelled first."""
+        """Remove a session; raise PlatformRefused if it still runs."""
         session = self._session(key)
         if session.is_submitted and not session.ended:
             raise PlatformRefused(platform=self.name, why="the session still runs", hint="Cancel it first.")
@@ -313,7 +316,7 @@ class Skaha(Platform):
         await asyncio.to_thread(session.remove, self._home / "trash")
 
     async def list_left(self, age: timedelta = timedelta(0)) -> Sequence[str]:
-        """Those that Skaha has, and that are not under way here."""
+        """List the sessions that Skaha has, and that aren't under way here."""
         begin, before = self._call_it("")[:-16], datetime.now(UTC) - age
         known = {name_session(path.name): path.name for path in (self._home / "sessions").iterdir()}
         left = []

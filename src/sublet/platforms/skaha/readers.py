@@ -1,4 +1,4 @@
-"""What Skaha answers, as its public description and its own client have it."""
+"""Readers for Skaha's answers, by its public description and its own client."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WELL = ("Succeeded", "Completed")
 
 @dataclass(frozen=True, slots=True)
 class SkahaSession:
-    """One session, as Skaha tells of it."""
+    """One session, as Skaha describes it."""
 
     id: str
     name: str
@@ -35,20 +35,20 @@ class SkahaSession:
 
     @property
     def state(self) -> State:
-        """Where it is."""
+        """The session's state."""
         return STATES.get(self.status, State.UNKNOWN)
 
 
 @dataclass(frozen=True, slots=True)
 class SkahaSizes:
-    """What a session may ask for: only these cores, and only so many GB of memory."""
+    """What a session may ask for: only these numbers of cores, and of GB of memory."""
 
     cores: tuple[int, ...] = (1,)
     memory: tuple[int, ...] = (1,)
     gpus: tuple[int, ...] = ()
 
     def fit(self, cores: int, memory: int, gpus: int) -> tuple[int, int, int]:
-        """The least sizes that are enough: cores, GB, GPUs."""
+        """Return the smallest sizes that are enough: cores, GB, GPUs."""
         wanted = -(-memory // GB)
         return _least(self.cores, cores), _least(self.memory, wanted), _least(self.gpus, gpus) if gpus else 0
 
@@ -58,7 +58,7 @@ def _least(options: Sequence[int], wanted: int) -> int:
 
 
 def read_session(value: Mapping[str, Any]) -> SkahaSession:
-    """A session."""
+    """Read a session."""
     return SkahaSession(
         str(value.get("id", "")),
         str(value.get("name", "")),
@@ -70,7 +70,7 @@ def read_session(value: Mapping[str, Any]) -> SkahaSession:
 
 
 def read_time(text: object) -> datetime | None:
-    """A point in time; Skaha writes UTC."""
+    """Read a time, which Skaha writes in UTC; None if it isn't one."""
     if not isinstance(text, str) or not text or text == "<none>":
         return None
     try:
@@ -81,7 +81,7 @@ def read_time(text: object) -> datetime | None:
 
 
 def read_sizes(context: Mapping[str, Any]) -> SkahaSizes:
-    """What may be asked for, out of the context; older and newer ones name it differently."""
+    """Read what may be asked for from the context, whose older and newer versions have different names."""
     return SkahaSizes(
         _options(context, "cores", "availableCores") or (1,),
         _options(context, "memoryGB", "availableRAM") or (1,),

@@ -1,5 +1,6 @@
-# Grid Engine's piece of cancel.sh. Jobs are chosen by their name, which is never given again. What runs sees by itself that it is
-# cancelled, and tells of its end (job.sh), for qdel kills at once; whoever asks again half a minute later wants it gone.
+# Grid Engine's part of cancel.sh. Jobs are selected by name, which is never reused. A running job notices its
+# cancellation by itself and records its end (job.sh), because qdel kills at once; a second request after half a minute
+# kills it.
 
 cancel_job() {
     rows=$(qstat -u "$(id -un)") || return

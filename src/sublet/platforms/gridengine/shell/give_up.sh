@@ -1,5 +1,6 @@
-# Grid Engine's piece of give_up.sh. By its name, which is never given again; one that is over, or was never made, is no error. What
-# qrdel answers is not enough: while a job in it is ending, the reservation stays. So only the list tells, which shows ten letters of a name.
+# Grid Engine's part of give_up.sh. A reservation is selected by name, which is never reused; one that has ended, or was
+# never made, is no error. The answer of qrdel is not enough: while a job in it is ending, the reservation stays. So the
+# list is checked, which shows ten characters of a name.
 
 give_up_job() {
     words=$(qrdel "s-$key" 2>&1)

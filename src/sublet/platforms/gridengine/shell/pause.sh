@@ -1,4 +1,4 @@
-# Grid Engine's piece of pause.sh: what waits is held, what runs is suspended, both by the job's name.
+# Grid Engine's part of pause.sh: queued jobs are held, running ones suspended, both by the job's name.
 
 pause_job() {
     states=$(qstat -u "$(id -un)" | awk -v id="$id" '$1 == id { print $5 }') || exit 1

@@ -1,4 +1,4 @@
-# Grid Engine's piece of reserve.sh: an advance reservation, which jobs run in by its number.
+# Grid Engine's part of reserve.sh: an advance reservation, which jobs use by its number.
 
 reserve_job() { qrsub -N "s-$key" "$@" 2>&1 | { words=$(cat); printf '%s\n' "$words"; case $words in *"has been granted"*) ;; *) printf '%s\n' "$words" >&2; exit 1 ;; esac; }; }
 

@@ -1,5 +1,5 @@
-# Grid Engine's piece of submit.sh. No name begins with a digit there, so a job is called `s-KEY`. With `--reserved` it runs in the
-# advance reservation that was made for it.
+# Grid Engine's part of submit.sh. Names there can't begin with a digit, so a job is named `s-KEY`. With `--reserved` it
+# runs in the advance reservation that was made for it.
 
 submit_job() {
     if [ "$1" = --reserved ]; then
@@ -12,7 +12,7 @@ submit_job() {
 
 read_id() {
     id=
-    while read -r line; do # `12`, or of an array `12.1-3:1`
+    while read -r line; do # `12`, or for an array `12.1-3:1`
         case ${line%%.*} in '' | *[!0-9]*) ;; *) id=${line%%.*} ;; esac
     done <<END
 $said

@@ -1,4 +1,4 @@
-# LSF's piece of job.sh: what a job knows of itself.
+# LSF's part of job.sh: what a job knows of itself.
 scheduler=LSF job_log=lsf.log job_listens=1
 job_id=$LSB_JOBID job_nodes=1 job_disk=$LSF_TMPDIR job_part=0
 [ -n "$LSB_MCPU_HOSTS" ] && job_nodes=$(($(printf '%s' "$LSB_MCPU_HOSTS" | wc -w) / 2))

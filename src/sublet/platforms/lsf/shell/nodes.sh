@@ -1,4 +1,4 @@
-# LSF's piece of nodes.sh: tasks that LSF starts, and ends with the job.
+# LSF's part of nodes.sh: tasks that LSF starts, and ends with the job.
 
 list_nodes() {
     set -- $LSB_MCPU_HOSTS # a name and a number of cores for each

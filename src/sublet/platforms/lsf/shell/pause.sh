@@ -1,4 +1,4 @@
-# LSF's piece of pause.sh: its owner stops what waits and what runs alike, by the job's name.
+# LSF's part of pause.sh: an owner can stop queued and running jobs alike, by the job's name.
 
 pause_job() {
     states=$(bjobs -noheader -o stat -J "$key" 2>/dev/null | sort -u)

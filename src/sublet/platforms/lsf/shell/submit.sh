@@ -1,4 +1,4 @@
-# LSF's piece of submit.sh. A job's name is its session's key; an array has its size behind it, as `parts` says.
+# LSF's part of submit.sh. A job's name is its session's key; for an array, its size from `parts` is appended.
 
 quoted() { printf "'%s'" "$(printf %s "$1" | sed "s/'/'\\\\''/g")"; }
 

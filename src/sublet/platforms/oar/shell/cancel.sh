@@ -1,5 +1,6 @@
-# OAR's piece of cancel.sh. Jobs are chosen by their name and state in OAR's own database. What runs sees by itself that it is
-# cancelled, and tells of its end, for oardel kills at once; whoever asks again half a minute later wants it gone.
+# OAR's part of cancel.sh. Jobs are selected by name and state in OAR's own database. A running job notices its
+# cancellation by itself and records its end, because oardel kills at once; a second request after half a minute kills
+# it.
 
 cancel_job() {
     states="'Waiting','Hold','toAckReservation','toLaunch','Launching'"

@@ -1,4 +1,4 @@
-# OAR's piece of give_up.sh: a reservation is found by its name, which is never given again. One that is over is left alone.
+# OAR's part of give_up.sh: a reservation is selected by name, which is never reused. One that has ended is left alone.
 
 give_up_job() { oardel --sql "job_name = '$key' AND state IN ('Waiting','Hold','toAckReservation','toLaunch','Launching','Running')"; }
 

@@ -1,8 +1,8 @@
-# OAR's piece of nodes.sh. Sites let jobs get from node to node by oarsh, or by ssh; what is started so stays when its caller goes.
+# OAR's part of nodes.sh. Sites let jobs reach other nodes by oarsh, or by ssh; what is started so outlives its caller.
 
 list_nodes() {
     seen=' '
-    while read -r node; do # one line for each core
+    while read -r node; do # one line per core
         case $seen in *" $node "*) continue ;; esac
         seen="$seen$node "
         printf '%s\n' "$node"

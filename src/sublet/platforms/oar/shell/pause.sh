@@ -1,4 +1,4 @@
-# OAR's piece of pause.sh. What waits is held; what runs only an administrator suspends.
+# OAR's part of pause.sh. Queued jobs are held; only an administrator can suspend running ones.
 
 pause_job() {
     state=$(oarstat -s -j "$id") || exit 1

@@ -1,4 +1,4 @@
-# OAR's piece of reserve.sh: the reservation is a job that waits for its session (await.sh), and becomes it.
+# OAR's part of reserve.sh: the reservation is a job that waits for its session (await.sh), and becomes it.
 
 quoted() { printf "'%s'" "$(printf %s "$1" | sed "s/'/'\\\\''/g")"; }
 

@@ -1,5 +1,5 @@
-# OAR's piece of submit.sh. A job that has a reservation is that reservation: what it runs waits for the session's directory to be
-# complete (await.sh).
+# OAR's part of submit.sh. A job with a reservation is that reservation: its program waits until the session's directory
+# is complete (await.sh).
 
 quoted() { printf "'%s'" "$(printf %s "$1" | sed "s/'/'\\\\''/g")"; }
 
@@ -19,7 +19,7 @@ find_reservation() {
 
 read_id() {
     id=
-    while read -r line; do # admission rules say what they like before it
+    while read -r line; do # admission rules may print anything before it
         case $line in OAR_JOB_ID=[0-9]*) [ -n "$id" ] || id=${line#OAR_JOB_ID=} ;; esac
     done <<END
 $said

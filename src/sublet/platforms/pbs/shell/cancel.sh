@@ -1,5 +1,5 @@
-# PBS's piece of cancel.sh. Jobs are chosen by their name, which is never given again. What runs sees by itself that it is cancelled,
-# and tells of its end; whoever asks again half a minute later wants it gone.
+# PBS's part of cancel.sh. Jobs are selected by name, which is never reused. A running job notices its cancellation by
+# itself and records its end; a second request after half a minute kills it.
 
 cancel_job() {
     states=HQTW

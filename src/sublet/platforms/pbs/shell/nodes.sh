@@ -1,8 +1,8 @@
-# PBS's piece of nodes.sh: tasks that its MoMs start, and end with the job.
+# PBS's part of nodes.sh: tasks that its MoMs start, and that end with the job.
 
 list_nodes() {
     seen=' '
-    while read -r node; do # one line for each process
+    while read -r node; do # one line per process
         case $seen in *" $node "*) continue ;; esac
         seen="$seen$node "
         printf '%s\n' "$node"

@@ -1,4 +1,4 @@
-# PBS's piece of pause.sh. What waits is held; what runs only an operator suspends.
+# PBS's part of pause.sh. Queued jobs are held; only an operator can suspend running ones.
 
 pause_job() {
     waiting=$(qselect -N "s-$key" -s HQW) || exit 1

@@ -1,5 +1,5 @@
-# PBS's piece of submit.sh. Names are letters first there, so a job is called `s-KEY`. qsub takes no words for the script, which
-# finds its directory by the variable.
+# PBS's part of submit.sh. Names there must begin with a letter, so a job is named `s-KEY`. qsub takes no arguments for
+# the script, which finds its directory by an environment variable.
 
 submit_job() {
     case $dir in *[,=\\\"\']*) echo "a path with a comma, a quote or an equals sign can't be told to PBS: $dir" >&2; return 1 ;; esac
@@ -8,7 +8,7 @@ submit_job() {
 
 read_id() {
     id=
-    while read -r line; do # `123.server`, of an array `123[].server`; hooks say what they like before it
+    while read -r line; do # `123.server`, for an array `123[].server`; hooks may print anything before it
         case $line in [0-9]*.*) id=${line%% *} ;; esac
     done <<END
 $said
