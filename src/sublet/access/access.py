@@ -1,4 +1,4 @@
-"""Access: people ask to be let in, operators decide, and both are told by mail."""
+"""Requests for access: people ask, operators decide, and both are notified by mail."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from sublet.people.model.person import Person
 from sublet.store.store import Store
 from sublet.store.tx import Tx
 
-MOST_OPEN = 20  # requests of one person
+MOST_OPEN = 20  # open requests of one person
 LONGEST_WHY = 2000
 UNTOLD = "No operator could be notified by mail; they see the request on their page and in `sublet access list`."
 
 
 @dataclass(frozen=True, slots=True)
 class RequestedAccess:
-    """A request for access as it is now, and what there is to say to it."""
+    """A request for access, and notes for the person who made or decided it."""
 
     request: AccessRequest
     notes: tuple[str, ...] = ()
@@ -41,7 +41,7 @@ class RequestedAccess:
 
 @dataclass
 class Access:
-    """Requests for access, from the wish to the rule that comes of it."""
+    """Handles requests for access, from the request to the rule that grants it."""
 
     settings: Settings
     store: Store
@@ -53,7 +53,7 @@ class Access:
     rules: AccessRules
 
     async def ask_access(self, person: Person, noun: str, name: str, reason: str, host: str = "") -> RequestedAccess:
-        """Ask to be let in; asking twice is asking once."""
+        """Request access to a target; a repeated request has no effect."""
         self.authority.require_gateway()
         words = reason.strip()
         if not words or len(words) > LONGEST_WHY:
@@ -91,7 +91,7 @@ class Access:
         return request, True
 
     def _find_target(self, tx: Tx, noun: str, name: str) -> AccessTarget:
-        """What a name means; without a noun, whatever is called so."""
+        """Return the target of a name; without a noun, the first target with this name."""
         if noun and noun not in NOUNS:
             raise BadRequest(detail=f"{noun} is none of {', '.join(NOUNS)}")
         matches = [target for target in self.rules.list_targets(tx) if target[1] == name and noun in ("", target[0])]
@@ -101,12 +101,12 @@ class Access:
         return matches[0]
 
     async def access_requests(self, person: Person, state: str = "", limit: int = 100) -> Sequence[AccessRequest]:
-        """Newest first: an operator's are everybody's."""
+        """List requests for access, newest first: a person's own, or everybody's for an operator."""
         whose = "" if person.operator else person.name
         return await self.store.read(lambda tx: tx.access_requests.list(person=whose, state=state, limit=limit))
 
     async def access_request(self, name: str, person: Person) -> AccessRequest:
-        """One, by its id or the beginning of it."""
+        """Return a request by its id or the beginning of it."""
         return await self.store.read(lambda tx: _find_request(tx, name, person))
 
     async def grant_access(
@@ -119,7 +119,7 @@ class Access:
         answer: str = "",
         host: str = "",
     ) -> RequestedAccess:
-        """Let someone in: a rule for them is made, which counts at once."""
+        """Grant a request by adding a rule for the person, which takes effect at once."""
         self.authority.require_operator(person)
         if expires and expires <= self.now():
             raise BadRequest(detail=f"the access would have expired on {expires:%Y-%m-%d}", hint="Name a later day.")
@@ -156,7 +156,7 @@ class Access:
         return _find_request(tx, request.id, person)
 
     async def refuse_access(self, name: str, person: Person, answer: str = "", host: str = "") -> RequestedAccess:
-        """Let someone know that they are not let in."""
+        """Refuse a request, and notify the person."""
         self.authority.require_operator(person)
         refused = await self.store.write(lambda tx: self._refuse(tx, name, person, answer, host))
         return await self._tell_asker(refused, f"You may not use the {refused.noun} {refused.name}.")

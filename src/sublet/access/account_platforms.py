@@ -1,4 +1,4 @@
-"""Community accounts are platforms: each as soon as it is recorded, by whichever process; its key only in the agent."""
+"""Community accounts as platforms: usable as soon as any process records them, with keys only in the ssh-agent."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from sublet.reach.unattended import Holding
 from sublet.store.store import Store
 
 EVERY = timedelta(seconds=1)
-DIRECTORY = "accounts"  # in SUBLET_HOME: of each account what ssh must read, which is nothing secret
+DIRECTORY = "accounts"  # in SUBLET_HOME: the files that ssh reads for each account, none of them secret
 PURPOSE = "account:{}"
 NEVER = (-1, -1)  # a stamp that no accounts have
 
 
 @dataclass
 class AccountPlatforms:
-    """Knows which accounts there are, and how each is reached."""
+    """Finds the recorded accounts, and how each is reached."""
 
     settings: Settings
     store: Store
@@ -49,7 +49,10 @@ class AccountPlatforms:
         return self._agent
 
     async def find(self, now: datetime) -> tuple[dict[str, dict[str, Any]], dict[str, str]] | None:
-        """The settings of each, and what is wrong with others; None if they are as before, or were just looked at."""
+        """Return the settings of the accounts, and the errors of broken ones;
+
+        None if they are unchanged or were just read.
+        """
         if self._accounts_seen and abs(now - self._accounts_seen) < EVERY:
             return None
         self._accounts_seen = now
@@ -64,7 +67,7 @@ class AccountPlatforms:
         return {name: values for name, values in settings.items() if name not in wrong}, wrong
 
     def platform_settings(self, account: Account) -> dict[str, Any]:
-        """An account as the settings of the platform that it is."""
+        """Return an account as the settings of its platform."""
         place = self._account_place(account.name)
         kept = ("host", "user", "port", "directory", "queue", "project", "qos", "options", "modules", "wckey")
         ssh = {
@@ -77,7 +80,7 @@ class AccountPlatforms:
         return {"kind": account.platform, "key": str(place / "key"), "ssh": ssh, **values}
 
     def holding(self, name: str) -> Holding:
-        """What holds an account's key for ssh: opened now, and only into the agent."""
+        """Return a context manager that opens an account's key into the agent."""
 
         @contextlib.asynccontextmanager
         async def held() -> AsyncIterator[None]:
@@ -89,17 +92,17 @@ class AccountPlatforms:
         return held
 
     def look_again(self, *, changed: bool = False) -> None:
-        """Look at the accounts at once when asked next; `changed`: also if they are the same as before."""
+        """Read the accounts again next time; `changed`: even if their stamp is the same."""
         self._accounts_seen = None
         if changed:
             self._accounts_stamp = NEVER
 
     async def prepare(self, platform: Platform, home: Path, values: Mapping[str, Any]) -> None:
-        """Give a platform that is an account the key that it signs in with."""
+        """Give an account's platform the key that it signs in with."""
         platform.hold_key(self.holding(platform.name))
 
     async def end_agent(self) -> None:
-        """Forget every key that is open."""
+        """Remove all keys from the agent."""
         if self._agent:
             await self._agent.close()
 
@@ -107,7 +110,7 @@ class AccountPlatforms:
         return self.settings.home / DIRECTORY / name
 
     def _write_accounts(self, accounts: list[Account]) -> None:
-        """What ssh reads: the public half of the key, the certificate, and the confirmed host keys."""
+        """Write what ssh reads: the public key, the certificate, and the confirmed host keys."""
         for account in accounts:
             place = private(self._account_place(account.name))
             certificate = f"{account.certificate.strip()}\n" if account.certificate else ""
@@ -121,7 +124,7 @@ class AccountPlatforms:
 
 
 def _wrong(name: str, values: dict[str, Any]) -> str:
-    """Why it can be no platform: it was added under another release, say."""
+    """Return why an account can't be a platform, such as one added by another release; empty if it can."""
     try:
         load_platforms({name: values})
     except BadSettings as error:
@@ -130,7 +133,7 @@ def _wrong(name: str, values: dict[str, Any]) -> str:
 
 
 def _write(file: Path, text: str) -> None:
-    """Make a file hold this, and leave one alone that does: what has changed is tried anew."""
+    """Write a file unless it has this text already, as a changed file makes ssh try anew."""
     if not text:
         file.unlink(missing_ok=True)
         return

@@ -1,4 +1,4 @@
-"""Community accounts: the systems that a gateway uses for its people."""
+"""Community accounts: the logins at centres under which a gateway runs its people's sessions."""
 
 from __future__ import annotations
 
@@ -41,25 +41,25 @@ from sublet.reach.host_keys import scan
 from sublet.store.store import Store
 from sublet.store.tx import Tx
 
-MOST = 1000  # sessions that are counted when one is removed
+MOST = 1000  # sessions that are counted when an account is removed
 HINT = "`sublet account list` lists the accounts."
-READ: dict[str, Callable[[Any], Any]] = {"time": parse_duration, "memory": parse_memory}  # of limits
+READ: dict[str, Callable[[Any], Any]] = {"time": parse_duration, "memory": parse_memory}  # parsers of limits
 FIXED = ("name", "created", "changed", "by", "public")
 
 
 @dataclass(frozen=True, slots=True)
 class AccountState:
-    """An account, and who is there."""
+    """An account, and the sessions that use it."""
 
     account: Account
     turns: Sequence[Turn] = ()
     trouble: str = ""  # why it can't be used at present
-    usable: bool = True  # by who looks at it; others see what it is, and not how busy
+    usable: bool = True  # by the viewer; others see what it is, but not how busy
 
 
 @dataclass
 class Accounts:
-    """Add, change, look at and remove accounts; only operators do, and nobody sees a key again."""
+    """Adds, changes, lists and removes accounts, for operators only; a key is never shown again."""
 
     settings: Settings
     store: Store
@@ -74,14 +74,14 @@ class Accounts:
     changes: PlatformChanges
 
     async def accounts(self, person: Person) -> list[AccountState]:
-        """All of them, as a person may see them."""
+        """List the accounts, as the person may see them."""
         listed = await self.store.read(
             lambda tx: [(account, tx.turns.of(account.name)) for account in tx.accounts.list()]
         )
         return [await self._as_seen(person, *account) for account in listed]
 
     async def account(self, name: str, person: Person) -> AccountState:
-        """One of them."""
+        """Return one account."""
         account, turns = await self.store.read(lambda tx: (tx.accounts.get(name), tx.turns.of(name)))
         if account is None:
             raise NotFound(noun="account", name=name, hint=HINT)
@@ -102,7 +102,7 @@ class Accounts:
         rules: Sequence[Mapping[str, Any]] = (),
         host: str = "",
     ) -> Account:
-        """Record an account with its key, sealed, and the rules that come with it; it is a platform at once."""
+        """Add an account with its key, sealed, and the rules that come with it; it becomes a platform at once."""
         _operator(person)
         about = [self._rule_of(person, account.name, rule) for rule in rules]
         self._check_account(account)
@@ -131,7 +131,7 @@ class Accounts:
     async def change_account(
         self, person: Person, name: str, changes: dict[str, Any], key: str = "", passphrase: str = "", *, host: str = ""
     ) -> Account:
-        """Change what is known of an account, or give it another key."""
+        """Change an account, or replace its key."""
         _operator(person)
         old = (await self.account(name, person)).account
         public, sealed = old.public, ""
@@ -161,7 +161,7 @@ class Accounts:
         return new
 
     async def remove_account(self, person: Person, name: str, *, host: str = "") -> None:
-        """Forget an account and its key; what was run under it stays recorded."""
+        """Remove an account and its key; the records of its sessions stay."""
         _operator(person)
         now = self.now()
 
@@ -176,7 +176,7 @@ class Accounts:
         await self._accounts_taken_up()
 
     async def check_account(self, person: Person, name: str) -> AccountState:
-        """Sign in by it now, and look around; what is wrong is in `trouble`."""
+        """Sign in with the account now; its `trouble` says what is wrong."""
         _operator(person)
         state = await self.account(name, person)
         await self._accounts_taken_up()
@@ -184,23 +184,23 @@ class Accounts:
         if state.trouble or name not in self.platforms.by_name:
             return state
         try:
-            await self.platforms.survey(name)  # however long it takes: somebody waits to see whether it works
+            await self.platforms.survey(name)  # without a time limit: somebody waits for the result
         except SubletError as error:
             return replace(state, trouble=error.sentences)
         return state
 
     async def host_keys(self, person: Person, host: str, port: int) -> Sequence[str]:
-        """The keys that a host shows, which somebody has to confirm: whoever is in between could show others."""
+        """Return the keys that a host shows, for a person to confirm, as an attacker in between could show others."""
         _operator(person)
         return await scan(host, port)
 
     def plans(self, person: Person, document: object) -> list[ImportPlan]:
-        """What the accounts of an `hpc.json` would be here; nothing is changed."""
+        """Return what the accounts of an `hpc.json` would become here, without changing anything."""
         _operator(person)
         return read_hpc(document, list_addable_options(CONNECTORS.values()))
 
     async def reseal(self) -> dict[str, int]:
-        """Seal the accounts' keys with the newest master key."""
+        """Seal the accounts' keys again, with the newest master key."""
         keys = await self.store.read(lambda tx: tx.accounts.keys())
         new = {
             name: await asyncio.to_thread(self.vault.reseal, PURPOSE.format(name), key) for name, key in keys.items()
@@ -208,14 +208,14 @@ class Accounts:
 
         def seal(tx: Tx) -> None:
             for name, key in new.items():
-                if tx.accounts.key(name) == keys[name]:  # else it was given another meanwhile
+                if tx.accounts.key(name) == keys[name]:  # otherwise its key was replaced meanwhile
                     tx.accounts.seal(name, key)
 
         await self.store.write(seal)
         return {"account": len(new)}
 
     def _rule_of(self, person: Person, name: str, rule: Mapping[str, Any]) -> AccessRule:
-        """A rule that came with an account; on a personal service its owner needs none, and can have none."""
+        """Make a rule that came with an account; raise an error on a personal service, which has no rules."""
         self.authority.require_operator(person)
         try:
             limits = Limits(**{key: READ.get(key, int)(value) for key, value in rule.get("limits", {}).items()})
@@ -228,7 +228,7 @@ class Accounts:
         )
 
     def _check_account(self, account: Account) -> None:
-        """Whether it can be a platform, and its host is known."""
+        """Raise an error unless the account can be a platform and its host keys are confirmed."""
         if not account.host_keys or not all(map(host_key, account.host_keys)):
             raise UnknownHostKey(host=account.host)
 
@@ -240,13 +240,13 @@ class Accounts:
             raise BadAccount(name=account.name, why=next(iter(broken.values())))
 
     async def _accounts_taken_up(self) -> None:
-        """See to it that the platforms are as the accounts are, at once."""
+        """Update the platforms from the accounts at once."""
         self.account_platforms.look_again()
         await self.changes.refresh()
 
 
 def _describe_for_audit(account: Account) -> dict[str, Any]:
-    """What the audit log says of it."""
+    """Return what the audit log records of an account."""
     who = {"host": account.host, "port": account.port, "user": account.user, "key": account.fingerprint}
     names = ("capacity", "queue", "project", "qos", "options", "modules", "directory", "wckey", "description")
     return who | {name: getattr(account, name) for name in names}

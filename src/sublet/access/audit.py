@@ -1,4 +1,4 @@
-"""The audit log: who did what, looked through and taken out; operators see all of it, others their own acts."""
+"""The audit log: search and export; operators see all of it, others their own actions."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sublet.kernel.db.audit import AuditEntry as Entry  # also for those who show it
+from sublet.kernel.db.audit import AuditEntry as Entry  # also imported from here by code that shows entries
 from sublet.kernel.errors import OperatorsOnly
 from sublet.people.model.person import Person
 from sublet.store.store import Store
 
-STEP = 500  # entries that are read at once
+STEP = 500  # entries per read
 COLUMNS = ("id", "time", "person", "action", "noun", "name", "host", "detail")
-LIVE = ("=", "+", "-", "@", "\t", "\r", "\n")  # what a spreadsheet would take for the beginning of a formula
+LIVE = ("=", "+", "-", "@", "\t", "\r", "\n")  # what spreadsheets take for the start of a formula
 
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """Which entries are wanted; what is empty is not asked."""
+    """A search of the audit log; empty fields match anything."""
 
     person: str = ""
-    action: str = ""  # or the beginning of it, as in `rule.`
+    action: str = ""  # or a prefix, such as `rule.`
     noun: str = ""
     name: str = ""
     since: datetime | None = None
@@ -34,14 +34,14 @@ class Sought:
 
 @dataclass
 class AuditLog:
-    """The audit log, for those who may see it."""
+    """Reads the audit log, for those who may see it."""
 
     store: Store
 
     async def audit(
         self, person: Person, sought: Sought, *, after: int = 0, before: int | None = None, limit: int = 100
     ) -> Sequence[Entry]:
-        """Entries in the order in which they were written, after one that was seen; with `before`, backwards."""
+        """List entries in order, after a given one; with `before`, backwards."""
         whose = sought.person if person.operator else sought.person or person.name
         if whose != person.name and not person.operator:
             raise OperatorsOnly
@@ -60,7 +60,7 @@ class AuditLog:
         )
 
     async def export_audit(self, person: Person, sought: Sought, form: str) -> AsyncIterator[bytes]:
-        """All of them, piece by piece, as lines of JSON or as CSV."""
+        """Yield all matching entries, piece by piece, as JSON lines or CSV."""
         line = FORMS[form]
         after, page = 0, await self.audit(person, sought, limit=STEP)
         yield HEADS[form]
@@ -71,7 +71,7 @@ class AuditLog:
 
 
 def facts(entry: Entry) -> dict[str, Any]:
-    """An entry as JSON has it."""
+    """Return an entry as a JSON object."""
     return {
         "id": entry.id,
         "time": entry.time.isoformat().replace("+00:00", "Z"),
@@ -95,7 +95,7 @@ def _csv_line(entry: Entry) -> str:
 
 
 def csv_line(cells: Sequence[object]) -> str:
-    """A line of CSV in which no cell is a formula to a spreadsheet."""
+    """Return a line of CSV in which spreadsheets take no cell for a formula."""
     out = io.StringIO()
     csv.writer(out).writerow(
         [f"'{cell}" if isinstance(cell, str) and cell.startswith(LIVE) else cell for cell in cells]

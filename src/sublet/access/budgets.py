@@ -1,4 +1,4 @@
-"""Budgets: what people, groups and projects may spend, kept to when something is offered, accepted and extended."""
+"""Budgets: what people, groups and projects may spend, enforced when sessions are offered, accepted and extended."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ LONGEST_NOTE = 2000
 
 @dataclass(frozen=True, slots=True)
 class BudgetState:
-    """A budget, and what is spent of it in its present period, or reserved."""
+    """A budget, and what is spent or reserved of it in the current period."""
 
     budget: Budget
-    spent: float | None  # None: each person has it to themselves, and it is not the asker's
+    spent: float | None  # None: each person has their own amount, and the budget isn't the viewer's
     since: datetime
 
 
 @dataclass
 class Budgets:
-    """Budgets, as operators make them and as sessions are charged to them."""
+    """Manages budgets, and charges sessions to them."""
 
     settings: Settings
     store: Store
@@ -61,7 +61,7 @@ class Budgets:
         note: str = "",
         host: str = "",
     ) -> BudgetState:
-        """Add one; it counts what is accepted from now on."""
+        """Add a budget; it counts sessions accepted from now on."""
         self._require_keeper(person)
         now = self.now()
         if until and until <= now:
@@ -86,13 +86,16 @@ class Budgets:
             self.authority.require_operator(person)
 
     def _plain(self, holder: str) -> str:
-        """A person as they are known here: in small letters, an address without its tag."""
+        """Normalize a person's name: lower case, and an address without its tag."""
         if holder.startswith((GROUP, PROJECT)):
             return holder
         return fold_address(holder.lower() if holder.isascii() else holder, self.settings.signing.subaddresses)
 
     async def list(self, person: Person, of: str = "") -> Sequence[BudgetState]:
-        """All budgets for an operator, else those that bound the asker; `of`: those that bound someone else."""
+        """List all budgets for an operator, otherwise those that apply to the person;
+
+        `of`: those that apply to someone else.
+        """
         whose = self._plain(of) if of else person.name
         if whose != person.name:
             self._require_keeper(person)
@@ -110,13 +113,13 @@ class Budgets:
         return await self.store.read(work)
 
     def _concerns(self, tx: Tx, budget: Budget, who: Who, person: str, now: datetime) -> bool:
-        """Whether a budget can bound someone: theirs, their groups', or a project's that they may charge."""
+        """Whether a budget can apply to a person: their own, their groups', or of a project that they may charge."""
         if project := budget.project:
             return self.quotas.judge(tx, person, ("project", project), now)[0].allowed
         return budget.is_about(who, "", budget.platform, now)
 
     async def get(self, name: str, person: Person) -> BudgetState:
-        """One, by its id or the beginning of it."""
+        """Return a budget by its id or the beginning of it."""
         listed = {state.budget.id: state for state in await self.list(person)}
         budget = await self.store.read(lambda tx: _find(tx, name))
         if budget.id not in listed:
@@ -124,7 +127,7 @@ class Budgets:
         return listed[budget.id]
 
     async def remove(self, name: str, person: Person, host: str = "") -> Budget:
-        """Remove one; it bounds nothing from then on, and what was charged to it is forgotten."""
+        """Remove a budget, and forget what was charged to it."""
         self._require_keeper(person)
 
         def work(tx: Tx) -> Budget:
@@ -139,14 +142,14 @@ class Budgets:
         return await self.store.write(work)
 
     async def list_projects(self) -> frozenset[str]:
-        """The projects that have a budget here."""
+        """Return the projects that have a budget."""
         budgets = await self.store.read(lambda tx: tx.budgets.list())
         return frozenset(budget.project for budget in budgets if budget.project)
 
     def keep_affordable(
         self, tx: Tx, person: str, request: Request, platform: str, answer: Answer, now: datetime
     ) -> Answer:
-        """Of a platform's offers those that fit in what is left of all budgets; if none does, why."""
+        """Keep the offers of a platform that all budgets can pay for; if there are none, say why."""
         if not answer.offers or not tx.budgets.list():
             return answer
         who = who_is(tx, person, now)
@@ -156,11 +159,11 @@ class Budgets:
         return Answer(kept, (*answer.reasons, *(replace(reason, platform=platform) for reason in why_none)))
 
     def admit(self, tx: Tx, session: Session, now: datetime) -> None:
-        """Charge a session that is being accepted to all budgets that are about it, or raise NotAllowed."""
+        """Charge a session to all its budgets as it is accepted, or raise NotAllowed."""
         self.admit_longer(tx, session, session.offer, now)
 
     def admit_longer(self, tx: Tx, session: Session, offer: Offer, now: datetime) -> None:
-        """Charge a session for as long as this offer says, instead of for what it was charged before."""
+        """Charge a session for this offer's duration, instead of what it was charged before, or raise NotAllowed."""
         if not tx.budgets.list():
             return
         who, before = who_is(tx, session.person, now), tx.budgets.charges_of(session.id)
@@ -170,12 +173,12 @@ class Budgets:
             tx.budgets.charge(charge, offer.duration)
 
     async def note_refusal(self, act: str, person: Person, error: SubletError, **about: str) -> None:
-        """The access rules write down what was refused, whoever refused it."""
+        """Do nothing: the access rules record refusals."""
 
     def _find_excesses(
         self, tx: Tx, who: Who, person: str, offer: Offer, before: dict[str, float], now: datetime
     ) -> Iterator[Reason]:
-        """Why an offer can't be charged; `before` is what its session is charged already."""
+        """Yield the reasons why an offer can't be charged; `before` is what its session is charged already."""
         yield from self._find_refusals(tx, person, offer, now)
         for budget in _list_about(tx, who, offer, now):
             spent = sum(tx.budgets.sum_spent(budget, name, now) for name in _payers(budget, who, person))
@@ -185,13 +188,13 @@ class Budgets:
                 yield reason
 
     def _find_charge(self, budget: Budget, offer: Offer) -> float | None:
-        """What an offer takes of a budget; None if that can't be told, as where its price is in another currency."""
+        """Return what an offer costs a budget; None if that isn't known, such as for a price in another currency."""
         prices, charge = self.settings.prices, budget.charge_of(offer)
         is_foreign = prices.at(offer.platform, offer.pledge).currency != prices.currency
         return None if budget.measure == "money" and is_foreign and charge else charge
 
     def _find_refusals(self, tx: Tx, person: str, offer: Offer, now: datetime) -> Iterator[Reason]:
-        """Why someone may not charge the project that an offer names, if that has a budget."""
+        """Yield the reasons why a person may not charge the offer's project, if that has a budget."""
         project = offer.scheduler.project
         if project and any(budget.project == project for budget in tx.budgets.list()):
             decision, use = self.quotas.judge(tx, person, ("project", project), now)
@@ -217,7 +220,7 @@ def _list_about(tx: Tx, who: Who, offer: Offer, now: datetime) -> list[Budget]:
 
 
 def _payers(budget: Budget, who: Who, person: str) -> Sequence[str]:
-    """The names whose charges count in a budget: all of one person's; any stands for all where it is shared."""
+    """Return whose charges count: all names of one person, or any name if the budget is shared."""
     return (person,) if budget.is_shared else who.people
 
 

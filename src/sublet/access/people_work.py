@@ -1,4 +1,4 @@
-"""What someone has under way on a gateway, and ending it together with their access."""
+"""A person's active sessions on a gateway, and blocking the person."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from sublet.store.store import Store
 from sublet.store.tx import Tx
 
 RUNS = STARTED | ENDING & ACTIVE
-MOST_SHOWN = 50  # sessions that are named
+MOST_SHOWN = 50  # sessions that are listed
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What someone has under way, and what lets them in."""
+    """A person's activity, and the rules that apply to them."""
 
     running: int
     waiting: int
     held: int  # requests whose offers are held for them
-    tokens: int  # that are good now
+    tokens: int  # valid tokens
     rules: tuple[AccessRule, ...]
-    sessions: tuple[Session, ...]  # the newest of those under way
+    sessions: tuple[Session, ...]  # the newest active ones
 
 
 @dataclass(frozen=True, slots=True)
 class BlockOutcome:
-    """Someone who was blocked: what they had under way, and which of it was cancelled."""
+    """A person who was blocked, their activity, and the sessions that were cancelled."""
 
     profile: Profile
     work: Work
@@ -44,7 +44,7 @@ class BlockOutcome:
 
 @dataclass
 class PeopleWork:
-    """Tell operators what people run, when they look at them or block them."""
+    """Shows operators what people run, and blocks people."""
 
     store: Store
     now: Clock
@@ -53,7 +53,7 @@ class PeopleWork:
     sessions: Sessions
 
     async def work_of(self, person: Person, name: str) -> tuple[Profile, Work]:
-        """Someone, with what they have under way; people see their own, without the rules."""
+        """Return a person's profile and activity; people may see their own, without the rules."""
         profile = await self.people.profile(person, name)
         work = await self.store.read(lambda tx: self._work(tx, profile.known.name, person))
         return profile, work
@@ -79,7 +79,7 @@ class PeopleWork:
         )
 
     async def block_person(self, person: Person, name: str, why: str, *, cancel: bool, host: str = "") -> BlockOutcome:
-        """Let someone in no more; what they have under way goes on, or is cancelled with the same reason."""
+        """Block a person; their active sessions continue, or are cancelled with the same reason."""
         profile = await self.people.block(person, name, why, host)
         cancelled: tuple[Session, ...] = ()
         while cancel:

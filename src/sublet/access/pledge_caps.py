@@ -1,4 +1,4 @@
-"""Pledges on a queue that others share: nothing is kept free there, so each is a cap on what runs under it at once."""
+"""Pledges on a shared queue: nothing is reserved there, so a pledge caps what runs under it at once."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ IN_BYTES = ("memory", "storage")
 
 @dataclass
 class PledgeCaps:
-    """Let sessions on platforms with predicted terms draw on one pledge each, as long as that has room."""
+    """Puts sessions on platforms with predicted terms under one pledge each, as long as it has room."""
 
     platforms: KnownPlatforms
     quotas: Quotas
 
     def find_caps(self, platform: str) -> Mapping[str, Pledged]:
-        """The pledges of a platform that are caps; none where they are parts of a calendar."""
+        """Return the pledges of a platform that are caps; empty if they are parts of its calendar."""
         known = self.platforms.by_name.get(platform)
         is_shared = known is not None and known.terms == "predicted"
         return self.platforms.pledges_of(platform) if is_shared else {}
@@ -43,7 +43,10 @@ class PledgeCaps:
     def keep_affordable(
         self, tx: Tx, person: str, request: Request, platform: str, answer: Answer, now: datetime
     ) -> Answer:
-        """Each offer under the first of the asker's pledges that has room for it; what is open has no cap."""
+        """Put each offer under the requested pledge, or the first that admits it.
+
+        Without a requested pledge, open capacity comes first, then the pledges by name.
+        """
         caps = self.find_caps(platform)
         if not caps or not answer.offers:
             return answer
@@ -59,7 +62,7 @@ class PledgeCaps:
         return Answer(tuple(offers), (*answer.reasons, *why_none))
 
     def _place(self, tx: Tx, person: str, platform: str, name: str, offer: Offer, now: datetime) -> Offer | Reason:
-        """An offer under a pledge, in its hours if it has such; or why it can't be."""
+        """Return the offer under a pledge, within the pledge's hours, or the reason why that isn't possible."""
         pledge = self.find_caps(platform).get(name)
         within = offer if pledge is None or pledge.when is None else move_into_hours(offer, pledge.when, now)
         if within is None:
@@ -70,14 +73,14 @@ class PledgeCaps:
     def _find_refusal(
         self, tx: Tx, person: str, platform: str, name: str, offer: Offer, now: datetime
     ) -> Reason | None:
-        """Why an offer can't be under a pledge for this person; None if it can."""
+        """Return why this person can't have the offer under a pledge, or None."""
         target: AccessTarget = (self.platforms.noun_of(platform), platform) if name == OPEN else ("pledge", name)
         decision, use = self.quotas.judge(tx, person, target, now)
         over = next(excesses(decision, offer.amounts.total, use), None) if decision.allowed else None
         return refusal(decision) or over or self._find_excess(tx, platform, name, offer)
 
     def _find_excess(self, tx: Tx, platform: str, name: str, offer: Offer) -> Reason | None:
-        """What is more than a pledge has left, beside all that is under way under it."""
+        """Return which amount exceeds what the pledge has left beside its active sessions, or None."""
         pledge = self.find_caps(platform).get(name)
         if pledge is None:
             return None
@@ -91,7 +94,10 @@ class PledgeCaps:
         return self._find_excess_bytes(tx, platform, name, offer, pledge)
 
     def _find_excess_bytes(self, tx: Tx, platform: str, name: str, offer: Offer, pledge: Pledged) -> Reason | None:
-        """The same of memory and storage, which are summed only where a pledge has them."""
+        """Return whether memory or storage exceeds the pledge, as a reason or None.
+
+        Summed only if the pledge limits them.
+        """
         caps = {amount: cap for amount in IN_BYTES if (cap := pledge.amount(amount)) is not None}
         drawn = tx.uses.sum_bytes_drawn(platform, name) if caps else {}
         wanted = {"memory": offer.amounts.total.memory, "storage": sum(offer.storage.values())}
@@ -106,13 +112,13 @@ class PledgeCaps:
         return None
 
     def admit(self, tx: Tx, session: Session, now: datetime) -> None:
-        """Let a session be accepted if its pledge still has room, in the transaction that counts it."""
+        """Raise an error unless the session's pledge still has room, in the transaction that accepts the session."""
         platform = session.offer.platform
         for name in session.offer.pledge if self.find_caps(platform) else ():
             insist(self._find_excess(tx, platform, name, session.offer), ("pledge", name))
 
     def admit_longer(self, tx: Tx, session: Session, offer: Offer, now: datetime) -> None:
-        """Lasting longer takes no more at once, but has to end in the hours of its pledge."""
+        """Raise an error unless the extended session still ends within its pledge's hours."""
         for name in offer.pledge:
             pledge = self.find_caps(offer.platform).get(name)
             start = session.started or offer.start
@@ -120,11 +126,11 @@ class PledgeCaps:
                 insist(_refuse_hours(name, offer.platform, offer), ("pledge", name))
 
     async def note_refusal(self, act: str, person: Person, error: SubletError, **about: str) -> None:
-        """The access rules write down what was refused, whoever refused it."""
+        """Do nothing: the access rules record refusals."""
 
 
 def _refuse_hours(name: str, platform: str, offer: Offer) -> Reason:
-    """It would not lie in the hours of a pledge."""
+    """Return the reason that an offer isn't within the pledge's hours."""
     hours = describe_duration(offer.duration)
     message = f"The pledge {name} of {platform} has no hours in which it could run for {hours} as asked."
     return Reason(LIMIT, "schedule", message, hours, platform=platform)

@@ -1,4 +1,4 @@
-"""Pledges that operators add, change and remove while the service runs; those of the settings stay as they are."""
+"""Pledges that operators add, change and remove while the service runs; those in the settings are fixed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ HINT = "`sublet pledge list` lists them."
 
 @dataclass
 class PledgeChanges:
-    """Change what is pledged; what is booked under a pledge stays booked."""
+    """Changes pledges; existing bookings stay."""
 
     store: Store
     now: Clock
@@ -42,7 +42,7 @@ class PledgeChanges:
     async def add(
         self, person: Person, platform: str, name: str, amounts: Mapping[str, Any], host: str = ""
     ) -> AddedPledge:
-        """Pledge a part of a platform from now on; whoever is to draw on it needs a rule about it."""
+        """Add a pledge to a platform; people need a rule to use it."""
         self._require_keeper(person)
         self._check_name(platform, name)
         pledge = AddedPledge(platform, name, _check(name, amounts), person.name)
@@ -59,7 +59,7 @@ class PledgeChanges:
     async def edit(
         self, person: Person, platform: str, name: str, changes: Mapping[str, Any], host: str = ""
     ) -> AddedPledge:
-        """Change what is named of a pledge; an amount of 0, or no text, says nothing of it any more."""
+        """Change the given fields of a pledge; an amount of 0 or an empty text removes that field."""
         self._require_keeper(person)
 
         def work(tx: Tx) -> AddedPledge:
@@ -73,7 +73,7 @@ class PledgeChanges:
         return pledge
 
     async def remove(self, person: Person, platform: str, name: str, host: str = "") -> AddedPledge:
-        """Pledge it no more: it becomes open, and what is booked under it stays booked."""
+        """Remove a pledge: its part becomes open, and existing bookings stay."""
         self._require_keeper(person)
 
         def work(tx: Tx) -> AddedPledge:
@@ -93,7 +93,7 @@ class PledgeChanges:
             self.authority.require_operator(person)
 
     def _check_name(self, platform: str, name: str) -> None:
-        """Refuse a name that can't be one here."""
+        """Raise BadPledge if the name can't be used on this platform."""
         there = self.platforms.get(platform)
         if there.terms == "remote":
             raise BadPledge(name=name, why=f"{platform} is another broker, whose platforms have no pledges here")
@@ -107,7 +107,7 @@ class PledgeChanges:
             raise BadPledge(name=name[:40], why="a name has small letters, digits and `-`, 31 at most") from None
 
     def _find(self, tx: Tx, platform: str, name: str) -> AddedPledge:
-        """The pledge that is meant: `platform` may be left out where one alone has it."""
+        """Return the pledge that is meant; `platform` may be empty if only one has a pledge of this name."""
         called = [pledge for pledge in tx.pledges.list_by_name(name) if platform in ("", pledge.platform)]
         if len(called) > 1:
             there = ", ".join(pledge.platform for pledge in called)
@@ -129,7 +129,7 @@ class PledgeChanges:
 
 
 def _check(name: str, amounts: Mapping[str, Any]) -> dict[str, Any]:
-    """What is pledged, as it is recorded: what is left out, or is nothing, is not in it."""
+    """Validate a pledge's fields, and return those that aren't empty."""
     given = {field: amounts[field] for field in FIELDS if amounts.get(field)}
     try:
         PledgeSettings.model_validate(given)

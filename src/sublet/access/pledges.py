@@ -1,4 +1,4 @@
-"""Pledges: how large each part of a platform is, how much of it is taken, and who may draw on it."""
+"""Pledges: the size of each part of a platform, how much of it is in use, and who may use it."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ NOTHING_PLEDGED = Pledged()
 
 @dataclass(frozen=True, slots=True)
 class PledgeState:
-    """One part of a platform: its size, how much of it is taken, and whether someone may draw on it."""
+    """One part of a platform: its size, how much of it is in use, and whether a person may use it."""
 
     platform: str
     name: str
     title: str
     cores: int
-    taken: int  # booked or held now; what draws on several counts by their sizes
-    free: int  # what who draws on this alone could have now
+    taken: int  # booked or held now; a session under several pledges counts by their sizes
+    free: int  # what someone who uses only this pledge could have now
     decision: Decision
-    rules: tuple[AccessRule, ...] = ()  # about it, for operators
+    rules: tuple[AccessRule, ...] = ()  # the rules about it, for operators
     pledged: Pledged = NOTHING_PLEDGED
-    when: str = ""  # in force only then
-    is_added: bool = False  # by an operator, beside those of the settings
+    when: str = ""  # when it is in force; empty: always
+    is_added: bool = False  # by an operator, not in the settings
 
 
 @dataclass
 class Pledges:
-    """Look at the parts of platforms."""
+    """Lists the parts of platforms."""
 
     store: Store
     now: Clock
@@ -52,7 +52,7 @@ class Pledges:
     rules: AccessRules
 
     async def pledges(self, person: Person, name: str = "") -> list[PledgeState]:
-        """The parts of the platforms that a person may use; with a name, those that are called so."""
+        """List the parts of the platforms that a person may use, or those with this name."""
         states: list[PledgeState] = []
         for platform in await self.usable_platforms.usable(person):
             if self.platforms.pledges_of(platform):
@@ -64,7 +64,7 @@ class Pledges:
         return kept
 
     async def parts_of(self, platform: str, person: Person) -> list[PledgeState]:
-        """Those of one platform; none if it has no pledges, or can't be asked what it has."""
+        """List the parts of one platform; empty if it has no pledges, or can't be surveyed now."""
         settings, now = self.platforms.pledges.settings_of(platform), self.now()
         try:
             await self.platforms.survey_soon(platform)
@@ -101,7 +101,7 @@ class Pledges:
         return await self.store.write(work)
 
     def _cap_state(self, tx: Tx, platform: str, name: str, pledge: PledgeSettings, person: Person) -> PledgeState:
-        """A pledge that is a cap on what runs under it at once."""
+        """Return the state of a pledge that is a cap."""
         target, taken = ("pledge", name), tx.uses.count_drawn(platform, name)["cores"]
         decision = self.rules.stands(tx, person.name, target).decision
         rules = _about(tx.rules.list("pledge"), target) if person.operator else ()
@@ -112,7 +112,7 @@ class Pledges:
         )
 
     def _target_of(self, platform: str, name: str) -> AccessTarget:
-        """What the rules call a part: what is open is as the platform itself."""
+        """Return the target of the rules about a part: for open capacity that is the platform itself."""
         return (self.platforms.noun_of(platform), platform) if name == OPEN else ("pledge", name)
 
 

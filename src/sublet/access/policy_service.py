@@ -1,4 +1,4 @@
-"""A policy service beside the rules here: asked over HTTP, before any transaction; without an answer it is a no."""
+"""An external policy service, asked over HTTP before any transaction; no answer means no."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ WAIT = "try again in a moment; an operator sees the cause in the log"
 
 @dataclass
 class PolicyService:
-    """Ask it whether someone may have something of a platform."""
+    """Asks the policy service whether someone may use a platform."""
 
     settings: Settings
     store: Store
@@ -53,11 +53,11 @@ class PolicyService:
 
     @property
     def is_set(self) -> bool:
-        """Whether there is one."""
+        """Whether a policy service is configured."""
         return bool(self.settings.policy.url)
 
     async def judge(self, act: str, person: Person, platform: str, wanted: Mapping[str, Any]) -> Verdict:
-        """Its verdict; where it fails or is late, that is a no."""
+        """Return the service's verdict; a failure or timeout counts as a refusal."""
         now = self.now()
         who = await self.store.read(lambda tx: who_is(tx, person.name, now))
         target = self._target(platform)
@@ -90,7 +90,7 @@ class PolicyService:
         return json.loads(content)
 
     async def review(self, act: str, person: Person, session: Session, offer: Offer) -> None:
-        """Let someone accept or extend a session to what this offer says, or raise NotAllowed."""
+        """Raise NotAllowed unless the policy service lets the session have what this offer says."""
         if not self.is_set:
             return
         owner = Person(session.person)
@@ -107,13 +107,13 @@ class PolicyService:
 
 @dataclass
 class PolicedLimits:
-    """The limits of the rules here, and within them those of the policy service: what either refuses is refused."""
+    """The limits of the access rules, further restricted by the policy service."""
 
     rules: OfferLimits
     policy: PolicyService
 
     async def bounds(self, person: Person, platform: str, request: Request) -> Bounds | Reason:
-        """The most that an offer of a platform may have for this person; or why there can be none."""
+        """Return the limits for offers of a platform to this person, or the reason why there can be none."""
         local = await self.rules.bounds(person, platform, request)
         if isinstance(local, Reason) or not self.policy.is_set:
             return local
@@ -124,7 +124,7 @@ class PolicedLimits:
 
 
 def refuse(verdict: Verdict, platform: str) -> Reason | None:
-    """Why a policy service lets someone have nothing there; None if it allows it."""
+    """Return the reason of a policy service's refusal, or None if it allows the use."""
     if verdict.allowed:
         return None
     why = verdict.reason or "the policy of this site refuses it"
@@ -139,7 +139,7 @@ def _describe_wish(request: Request) -> dict[str, Any]:
 
 
 def describe_offer(offer: Offer, request: Request | None) -> dict[str, Any]:
-    """What would be accepted: amounts, time, parts of the platform, who pays, and what it costs."""
+    """Describe an offer for the policy service: amounts, time, pledges, project, and costs."""
     options = {"project": offer.scheduler.project, "queue": offer.scheduler.queue}
     costs = {quote.type.rpartition(":")[2]: quote.max for quote in offer.costs}
     return {

@@ -1,4 +1,4 @@
-"""Quotas: what the access rules leave of a wish, asked before an offer is made and again while it is accepted."""
+"""Quotas: what the access rules allow, checked before an offer is made and again when it is accepted."""
 
 from __future__ import annotations
 
@@ -44,34 +44,34 @@ WHOLE = Fraction(1)
 
 @dataclass(frozen=True, slots=True)
 class QuotaClaim:
-    """What a session lays claim to: which target, how much of the session counts there, and who lets it in."""
+    """What a session uses of a target, and whether a pledge admits it there."""
 
     target: AccessTarget
     part: Fraction = WHOLE
-    let_in: bool = False  # by a pledge: of the rules about the target itself the denies alone count
+    let_in: bool = False  # admitted by a pledge: of the rules about the target only the denies count
 
 
 def decide_by_rules(tx: Tx, who: Who, target: AccessTarget, now: datetime, *, let_in: bool = False) -> Decision:
-    """Whether someone may use something, by the rules as they are in this transaction."""
+    """Return whether a person may use a target, by the rules in this transaction."""
     return decide(tx.rules.list(target[0]), who, *target, now, let_in=let_in)
 
 
 def who_is(tx: Tx, person: str, now: datetime) -> Who:
-    """A person as the rules know them now."""
+    """Return a person as the rules see them now: all their names and groups."""
     known = identities_of_all(tx, person)
     groups = (group for name in known for group in tx.groups.everywhere(name, now))
     return Who(rule_names(known), frozenset(groups), tuple(known))
 
 
 def count_use(tx: Tx, who: Who, target: AccessTarget, now: datetime) -> Use:
-    """What they have of it already, this month, under all their names."""
+    """Return what a person uses of a target this month, under all their names."""
     uses = [tx.uses.of(name, *target, month_of(now)) for name in who.people]
     return Use(sum(use.jobs for use in uses), sum(use.hours for use in uses))
 
 
 @dataclass
 class OpenAccess:
-    """Everybody here may use everything, as on one's own machine; nothing is counted."""
+    """Access without rules, as on a personal service: everyone may use everything, and nothing is counted."""
 
     platforms: KnownPlatforms
 
@@ -80,44 +80,44 @@ class OpenAccess:
     async def find_refusal(
         self, person: Person, noun: str, name: str, wanted: TotalAmounts | None = None
     ) -> Reason | None:
-        """Nothing is refused."""
+        """Return None: nothing is refused."""
         return None
 
     async def find_closed(self, person: Person) -> Mapping[str, Decision]:
-        """No platform is closed."""
+        """Return an empty mapping: no platform is closed."""
         return {}
 
     async def bounds(self, person: Person, platform: str, request: Request) -> Bounds | Reason:
-        """All of every pledge."""
+        """Return bounds without limits, for every pledge."""
         return Bounds(pledges=dict.fromkeys(names_of(self.platforms.pledges_of(platform)), NO_LIMITS))
 
     def limit_asking(self, person: Person) -> None:
-        """Ask as often as you like."""
+        """Do nothing: requests aren't limited."""
 
     def limit_holds(self, person: Person) -> int | None:
-        """Have as many offers held as you like."""
+        """Return None: held offers aren't limited."""
         return None
 
     async def note_answer(self, person: Person, asked: Asked, answer: OfferSet) -> None:
-        """No rule is behind an answer."""
+        """Do nothing: there are no rules."""
 
     async def note_refusal(self, act: str, person: Person, error: SubletError, **about: str) -> None:
-        """No rule is behind a refusal."""
+        """Do nothing: there are no rules."""
 
     def admit(self, tx: Tx, session: Session, now: datetime) -> None:
-        """Every session may be accepted."""
+        """Admit every session."""
 
     def admit_longer(self, tx: Tx, session: Session, offer: Offer, now: datetime) -> None:
-        """Every session may last longer."""
+        """Admit every extension."""
 
     def judge(self, tx: Tx, person: str, target: AccessTarget, now: datetime) -> tuple[Decision, Use]:
-        """Everything is allowed."""
+        """Allow everything."""
         return Decision(*target, True), Use()
 
 
 @dataclass
 class RuledAccess:
-    """Who may use what and how much, by the access rules, held on the server at every door."""
+    """Access by rules: who may use what and how much, enforced by the service for every request."""
 
     settings: Settings
     store: Store
@@ -130,7 +130,7 @@ class RuledAccess:
     async def find_refusal(
         self, person: Person, noun: str, name: str, wanted: TotalAmounts | None = None
     ) -> Reason | None:
-        """Why a person may not use this, or not so much of it, now; None if they may, be it a part of it alone."""
+        """Return why a person may not use this target, or so much of it, now; None if they may use at least a part."""
         pledges = (
             tuple(self.platforms.pledges_of(name)) if noun == self.platforms.noun_of(name) and wanted is None else ()
         )
@@ -145,7 +145,7 @@ class RuledAccess:
         return await self.store.read(work)
 
     async def find_closed(self, person: Person) -> Mapping[str, Decision]:
-        """The platforms that a person may not use, and why; operators look at all of them."""
+        """Return the platforms that a person may not use, and why; none for operators."""
         if person.operator:
             return {}
 
@@ -154,7 +154,7 @@ class RuledAccess:
             who = who_is(tx, person.name, now)
 
             def judged(label: str) -> Decision:
-                noun, _, name = label.rpartition(" ")  # what is broken may be called `account keeling`
+                noun, _, name = label.rpartition(" ")  # a broken platform may be labelled `account keeling`
                 target = noun or self.platforms.noun_of(name), name
                 decision = decide(rules, who, *target, now)
                 pledges = (
@@ -170,7 +170,7 @@ class RuledAccess:
         return await self.store.read(work)
 
     async def bounds(self, person: Person, platform: str, request: Request) -> Bounds | Reason:
-        """The most that an offer of a platform may have for this person; or why there can be none."""
+        """Return the limits for offers of a platform to this person, or the reason why there can be none."""
         target, pledges = (self.platforms.noun_of(platform), platform), tuple(self.platforms.pledges_of(platform))
         now = self.now()
         return await self.store.glance(
@@ -178,7 +178,7 @@ class RuledAccess:
         )
 
     def limit_asking(self, person: Person) -> None:
-        """Nobody fills the database with offers that they don't take."""
+        """Raise TooMany if a person asks for offers too often, so that nobody fills the database with them."""
         try:
             self.throttle.spend("asks_per_person", person.name)
         except TooMany as error:
@@ -188,11 +188,11 @@ class RuledAccess:
             raise TooMany(message, hint=hint, seconds=seconds) from error
 
     def limit_holds(self, person: Person) -> int | None:
-        """Nobody keeps others out by offers that they never take."""
+        """Return how many requests may hold offers at once, so that nobody blocks others without accepting."""
         return self.settings.most_held
 
     async def note_answer(self, person: Person, asked: Asked, answer: OfferSet) -> None:
-        """Write down that the rules let someone have nothing, though not as often as they ask."""
+        """Record in the audit log that the rules left no offer, at a limited rate."""
         if not answer.offers and (why := await self._find_rule_against(person, answer)):
             place = (self.platforms.noun_of(why.platform), why.platform) if why.platform else ("", "")
             target = place if why.platform else next(iter(_app_of(asked.request)), place)
@@ -201,7 +201,7 @@ class RuledAccess:
                 await self._write_refused("ask", person, target, why.message)
 
     async def _find_rule_against(self, person: Person, offerset: OfferSet) -> Reason | None:
-        """The reason that is a rule's; what is too much may also be too much for a platform."""
+        """Return the reason that stems from a rule, as a platform's own limits have the same kind."""
         for reason in offerset.reasons:
             if reason.kind == NOT_ALLOWED:
                 return reason
@@ -211,7 +211,7 @@ class RuledAccess:
         return None
 
     async def note_refusal(self, act: str, person: Person, error: SubletError, **about: str) -> None:
-        """Write down that the rules refused something."""
+        """Record in the audit log that the rules refused something."""
         await self._write_refused(act, person, _about(error), error.message, **about)
 
     async def _write_refused(self, act: str, person: Person, target: AccessTarget, why: str, **more: str) -> None:
@@ -219,7 +219,7 @@ class RuledAccess:
         await self.store.write(lambda tx: tx.audit.add(entry))
 
     def admit(self, tx: Tx, session: Session, now: datetime) -> None:
-        """Let a session be accepted: checked and counted in the transaction that accepts it, so that no two exceed."""
+        """Check and count a session in the transaction that accepts it, so that concurrent ones can't exceed limits."""
         app = tx.uses.app_of(session.app) or session.app
         rules: dict[str, None] = {}
         who = who_is(tx, session.person, now)
@@ -234,7 +234,7 @@ class RuledAccess:
         tx.audit.add(AuditEntry(now, session.person, "accept", *target, detail))
 
     def admit_longer(self, tx: Tx, session: Session, offer: Offer, now: datetime) -> None:
-        """Let a session last as long as this offer says, by the same rules."""
+        """Admit an extension to this offer's duration, by the same rules."""
         app = tx.uses.app_of(session.app) or session.app
         who = who_is(tx, session.person, now)
         for claim in list_claims(self.platforms, offer, app):
@@ -246,7 +246,7 @@ class RuledAccess:
         tx.uses.extend(session.id, offer.duration)
 
     def judge(self, tx: Tx, person: str, target: AccessTarget, now: datetime) -> tuple[Decision, Use]:
-        """What the rules say of someone and one target, and what they have of it this month."""
+        """Return what the rules decide for a person and a target, and what the person uses of it this month."""
         return _stands(tx, who_is(tx, person, now), QuotaClaim(target), now)
 
 
@@ -254,7 +254,7 @@ Quotas = OpenAccess | RuledAccess
 
 
 def list_claims(platforms: KnownPlatforms, offer: Offer, app: str) -> Iterator[QuotaClaim]:
-    """All that an offer lays claim to; who draws on pledges alone needs no rule about the platform."""
+    """List what an offer claims; a session under pledges only needs no rule that allows the platform."""
     let_in = bool(offer.pledge) and OPEN not in offer.pledge
     yield QuotaClaim((platforms.noun_of(offer.platform), offer.platform), let_in=let_in)
     if app:
@@ -263,7 +263,7 @@ def list_claims(platforms: KnownPlatforms, offer: Offer, app: str) -> Iterator[Q
 
 
 def _about(error: SubletError) -> AccessTarget:
-    """What a refusal is about."""
+    """Return the target of a refusal."""
     if isinstance(error, AppRefused):
         return "app", str(error.values.get("version", ""))
     return str(error.values.get("noun", "")), str(error.values.get("name", ""))
@@ -282,7 +282,7 @@ def _find_refusal(tx: Tx, who: Who, target: AccessTarget, wanted: TotalAmounts |
 def _bounds(
     tx: Tx, who: Who, target: AccessTarget, pledges: Sequence[str], request: Request, now: datetime
 ) -> Bounds | Reason:
-    """The limits of a platform and of an app; where there are pledges, what is open is as the platform itself."""
+    """Return the limits of a platform and an app; open capacity has the platform's own limits."""
     place = _find_rest(tx, who, target, request, now)
     app = [_find_rest(tx, who, each, request, now) for each in _app_of(request)]
     if why := next((each for each in app if isinstance(each, Reason)), None):
@@ -302,7 +302,7 @@ def _bounds(
 
 
 def _find_rest(tx: Tx, who: Who, target: AccessTarget, request: Request | None, now: datetime) -> Limits | Reason:
-    """The limits of a person on one target, with what is left of the month; or why nothing is."""
+    """Return a person's limits on a target with what is left this month, or the reason why nothing is left."""
     decision, use = decide_by_rules(tx, who, target, now), count_use(tx, who, target, now)
     least = request.least.total if request else None
     reason = refusal(decision) or next(excesses(decision, least, use), None)

@@ -1,4 +1,4 @@
-"""A new master key: all that is sealed is sealed with it."""
+"""Rekeying: everything that is sealed is sealed again with a new master key."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from sublet.store.store import Store
 
 
 class Sealer(Protocol):
-    """Stores something sealed."""
+    """A use case that stores sealed secrets."""
 
     async def reseal(self) -> dict[str, int]:
-        """Seal it with the newest master key: noun → how many."""
+        """Seal the secrets with the newest master key; return noun → how many."""
         ...
 
 
 @dataclass
 class Rekeying:
-    """Has everyone who stores something sealed seal it anew."""
+    """Has all use cases with sealed secrets seal them again."""
 
     store: Store
     now: Clock
     sealers: Sequence[Sealer]
 
     async def rekey(self, person: Person, *, host: str = "") -> dict[str, int]:
-        """Seal all that is stored with the newest master key."""
+        """Seal all stored secrets with the newest master key."""
         if not person.operator:
             raise OperatorsOnly
         counts: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Access rules: an operator adds and removes them, and is told what runs on for those who lose their access."""
+"""Access rules: operators add and remove them, and see which sessions continue although their owners lose access."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from sublet.people.model.person import Person
 from sublet.store.store import Store
 from sublet.store.tx import Tx
 
-STEP = 500  # sessions that are read at once
+STEP = 500  # sessions per read
 LONGEST_NOTE = 2000
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedRules:
-    """A rule that was added or removed, what there is to say to it, and what runs on without access."""
+    """A rule that was added or removed, with notes, and the sessions that continue without access."""
 
     rule: AccessRule
     notes: tuple[str, ...] = ()
@@ -39,16 +39,16 @@ class ChangedRules:
 
 @dataclass(frozen=True, slots=True)
 class AccessStanding:
-    """How someone stands with one target: the decision, what they have of it, and whether they asked for it."""
+    """A person's standing with one target: the decision, their use of it, and an open request for it."""
 
     decision: Decision
     use: Use
-    asked: str = ""  # the request that is open
+    asked: str = ""  # the id of the open request
 
 
 @dataclass
 class AccessRules:
-    """Who may use what: rules, as operators make them; and how each person stands by them."""
+    """Manages access rules, and shows what they decide for each person."""
 
     settings: Settings
     store: Store
@@ -58,12 +58,12 @@ class AccessRules:
     quotas: Quotas
 
     async def rules(self, person: Person) -> Sequence[AccessRule]:
-        """All rules, oldest first."""
+        """List all rules, oldest first."""
         self.authority.require_operator(person)
         return await self.store.read(lambda tx: tx.rules.list())
 
     async def rule(self, name: str, person: Person) -> AccessRule:
-        """One rule, by its id or the beginning of it."""
+        """Return a rule by its id or the beginning of it."""
         self.authority.require_operator(person)
         return await self.store.read(lambda tx: _find_rule(tx, name))
 
@@ -80,7 +80,7 @@ class AccessRules:
         note: str = "",
         host: str = "",
     ) -> ChangedRules:
-        """Add one; it counts at once, everywhere."""
+        """Add a rule, which takes effect at once."""
         self.authority.require_operator(person)
         now = self.now()
         if expires and expires <= now:
@@ -92,7 +92,7 @@ class AccessRules:
         return await self.store.write(lambda tx: self.add_in(tx, rule, host))
 
     def _plain(self, name: str) -> str:
-        """A name or pattern as people are known by it: in small letters, an address without its tag."""
+        """Normalize a name or pattern: lower case, and an address without its tag."""
         return fold_address(_small(name), self.settings.signing.subaddresses)
 
     def add_in(self, tx: Tx, rule: AccessRule, host: str) -> ChangedRules:
@@ -103,7 +103,7 @@ class AccessRules:
         return ChangedRules(rule, self._notes(tx, rule), running)
 
     async def remove_rule(self, name: str, person: Person, host: str = "") -> ChangedRules:
-        """Remove one; that counts at once, everywhere. What runs goes on."""
+        """Remove a rule with immediate effect; running sessions continue."""
         self.authority.require_operator(person)
         return await self.store.write(lambda tx: self._remove(tx, name, person.name, host))
 
@@ -115,7 +115,7 @@ class AccessRules:
         return ChangedRules(rule, (), running)
 
     async def preview_rule_removal(self, name: str, person: Person) -> ChangedRules:
-        """What would run on without access if a rule was removed; nothing is changed."""
+        """Return the sessions that would continue without access if a rule was removed, without removing it."""
         self.authority.require_operator(person)
 
         def work(tx: Tx) -> ChangedRules:
@@ -127,7 +127,7 @@ class AccessRules:
         return await self.store.read(work)
 
     async def standing(self, person: Person, of: str = "") -> Sequence[AccessStanding]:
-        """How someone stands with each target that there is; operators look at others too."""
+        """Return a person's standing with every target; operators may ask for others."""
         whose = self._plain(of) or person.name
         if whose != person.name and not person.operator:
             raise OperatorsOnly
@@ -139,12 +139,12 @@ class AccessRules:
         return await self.store.read(work)
 
     def stands(self, tx: Tx, person: str, target: AccessTarget) -> AccessStanding:
-        """How someone stands with one target."""
+        """Return a person's standing with one target."""
         request = tx.access_requests.open(person, *target)
         return AccessStanding(*self.quotas.judge(tx, person, target, self.now()), request.id if request else "")
 
     def list_targets(self, tx: Tx) -> list[AccessTarget]:
-        """All that can be used here, by noun and name."""
+        """List everything that can be used here, by noun and name."""
         platforms = [(self.platforms.noun_of(name), name) for name in self.platforms.by_name]
         pledges = sorted({name for platform in self.platforms.by_name for name in self.platforms.pledges_of(platform)})
         places = sorted({place.name for place in tx.places.list()})
@@ -153,7 +153,7 @@ class AccessRules:
         return [*platforms, *((noun, name) for noun, names in named.items() for name in names)]
 
     def _withdrawn(self, tx: Tx, before: Sequence[AccessRule], after: Sequence[AccessRule]) -> tuple[Session, ...]:
-        """What is under way of people who could use what it runs on, and no longer can."""
+        """Return the active sessions whose owners lose access with the new rules."""
         now = self.now()
         lost: dict[tuple[str, QuotaClaim], bool] = {}
 
@@ -172,7 +172,7 @@ class AccessRules:
         return tuple(sessions)
 
     def _notes(self, tx: Tx, rule: AccessRule) -> tuple[str, ...]:
-        """What an operator may have overlooked."""
+        """Return notes on what an operator may have overlooked."""
         known = any(rule.about(*target) for target in self.list_targets(tx))
         missing = () if known else (f"No {rule.noun} is called {rule.name} at present.",)
         group = rule.who.removeprefix(GROUP) if rule.who.startswith(GROUP) else ""
@@ -200,7 +200,7 @@ def _find_rule(tx: Tx, name: str) -> AccessRule:
 
 
 def rule_detail(rule: AccessRule) -> dict[str, Any]:
-    """A rule in the audit log."""
+    """Return a rule's details for the audit log."""
     return {
         "effect": rule.effect,
         "who": rule.who,
@@ -217,5 +217,5 @@ def _detail(rule: AccessRule, running: Sequence[Session]) -> dict[str, Any]:
 
 
 def _small(name: str) -> str:
-    """A name as people's are: in small letters, of those that ASCII has."""
+    """Lower-case the ASCII letters of a name."""
     return "".join(letter.lower() if letter.isascii() else letter for letter in name)

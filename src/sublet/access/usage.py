@@ -1,4 +1,4 @@
-"""What people used: recorded at each end, reported by quarter, platform and person."""
+"""Usage: recorded when sessions end, reported by quarter, platform and person."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sublet.store.store import Store
 
 @dataclass(frozen=True, slots=True)
 class UsageSums:
-    """What was used in a period."""
+    """The usage in a period."""
 
     since: datetime
     until: datetime
@@ -24,7 +24,7 @@ class UsageSums:
 
 @dataclass
 class UsageReports:
-    """Report what was used; an operator sees everybody's, a person their own."""
+    """Reports usage; an operator sees everybody's, a person their own."""
 
     store: Store
     now: Clock
@@ -39,7 +39,7 @@ class UsageReports:
         since: datetime | None = None,
         until: datetime | None = None,
     ) -> UsageSums:
-        """Of one person or of all, by default in this quarter."""
+        """Report the usage of a person, or of all, by default in the current quarter."""
         now = self.now()
         if of and of != person.name and not person.operator:
             raise NotYours(noun="usage", hint="Only an operator sees what others used.")

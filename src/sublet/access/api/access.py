@@ -1,4 +1,4 @@
-"""What the asker may use, and requests to be let in."""
+"""Access over HTTP: what a person may use, and requests for access."""
 
 from __future__ import annotations
 

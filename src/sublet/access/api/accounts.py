@@ -1,4 +1,4 @@
-"""Community accounts: everybody sees which there are, operators add, change, check and remove them."""
+"""Community accounts over HTTP: everybody may list them; operators add, change, check and remove them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from sublet.api.private import check_private
 from sublet.people.model.person import Person
 
 router = APIRouter(prefix="/v1", tags=["Accounts"])
-APART = ("key", "passphrase", "rules")  # what is given, and is no field of an account
+APART = ("key", "passphrase", "rules")  # given with an account, but not fields of it
 SHOWN = (
     *("host", "port", "user", "connector", "directory", "queue", "project", "qos", "options", "modules", "wckey"),
     *("public", "created", "changed", "by"),

@@ -1,4 +1,4 @@
-"""The audit log: operators see all of it, others what they did themselves."""
+"""The audit log over HTTP: operators see all of it, others their own actions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ router = APIRouter(prefix="/v1/audit", tags=["Access"])
 TYPES = {"jsonl": "application/jsonl", "csv": "text/csv"}
 
 
-async def sought(  # async: FastAPI has a thread run what is not
+async def sought(  # async, as FastAPI would run a sync one in a thread
     person: Annotated[str, Query(description="Who did it.")] = "",
     action: Annotated[str, Query(description="An action, or the beginning of one, as in `rule.`.")] = "",
     noun: Annotated[str, Query(description="What kind of thing it was done to.")] = "",
@@ -29,7 +29,7 @@ async def sought(  # async: FastAPI has a thread run what is not
     since: Annotated[str, Query(description="Not before this instant, as in 2026-11-01T00:00:00Z.")] = "",
     until: Annotated[str, Query(description="Before this instant.")] = "",
 ) -> Sought:
-    """What is looked for."""
+    """Read the search from the query."""
     return Sought(person, action, noun, name, _instant(since, "since"), _instant(until, "until"))
 
 
@@ -59,14 +59,14 @@ async def export(
 ) -> Response:
     """All of it as one file, made while it is sent."""
     person, service = await person_of(request), service_of(request)
-    await service.access.audit.audit(person, wanted, limit=1)  # what they may not see is an error now, not half a file
+    await service.access.audit.audit(person, wanted, limit=1)  # a refusal must come now, not in the middle of the file
     headers = {"content-disposition": f'attachment; filename="audit.{format}"', "x-content-type-options": "nosniff"}
     pieces = service.access.audit.export_audit(person, wanted, format)
     return StreamingResponse(pieces, media_type=TYPES[format], headers=headers)
 
 
 def audit_view(entry: AuditEntry) -> AuditView:
-    """An entry as it travels."""
+    """Return an entry as its view."""
     return AuditView(
         id=entry.id,
         time=entry.time,

@@ -1,4 +1,4 @@
-"""Budgets: operators make them, and everyone sees those that bound them."""
+"""Budgets over HTTP: operators make them, and everyone sees those that apply to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts of platforms: what is pledged and what is open, and who may draw on it."""
+"""Pledges over HTTP: what is pledged and what is open, and who may use it."""
 
 from __future__ import annotations
 

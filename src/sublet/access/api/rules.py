@@ -1,4 +1,4 @@
-"""Access rules; for operators."""
+"""Access rules over HTTP, for operators."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ async def remove(request: Request, id: str) -> Response:
 
 
 def require_zone(instant: datetime | None) -> datetime | None:
-    """An instant that says where its clock is."""
+    """Return the instant; raise BadRequest if it has no time zone."""
     if instant is not None and instant.tzinfo is None:
         raise BadRequest(detail="`expires` needs a zone, as in 2027-06-30T12:00:00Z.")
     return instant

@@ -1,4 +1,4 @@
-"""What people used: an operator sees everybody's, a person their own; as JSON, or as CSV for reports."""
+"""Usage over HTTP, as JSON or CSV: an operator sees everybody's, a person their own."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def usage(
 
 
 def csv_text(view: UsageReport) -> str:
-    """The lines of a report; a name that a spreadsheet would take for a formula is quoted for it."""
+    """Format a report as CSV; names that a spreadsheet would take for formulas are quoted."""
     written = io.StringIO()
     lines = csv.writer(written, lineterminator="\n")
     lines.writerow(COLUMNS)

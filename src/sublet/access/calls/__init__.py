@@ -1,1 +1,1 @@
-"""The calls of the SDK about access, accounts, pledges, audit and usage."""
+"""The SDK's calls about access, accounts, pledges, audit and usage."""

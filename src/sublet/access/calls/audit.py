@@ -1,4 +1,4 @@
-"""The audit log."""
+"""Calls about the audit log."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from sublet.client.call import Call, as_bytes, as_view, path_of
 
 
 def audit(after: int = 0, limit: int = 100, **sought: object) -> Call[AuditPage]:
-    """Some of it: by `person`, `action`, `noun`, `name`, `since` and `until`."""
+    """List a page of entries, by `person`, `action`, `noun`, `name`, `since` and `until`."""
     return Call("GET", path_of("audit"), as_view(AuditPage), query={**sought, "after": after, "limit": limit})
 
 
 def export(format: str, **sought: object) -> Call[bytes]:
-    """All of it, as `jsonl` or `csv`."""
+    """Export all matching entries, as `jsonl` or `csv`."""
     return Call("GET", path_of("audit", "export"), as_bytes, query={**sought, "format": format}, accept="*/*")

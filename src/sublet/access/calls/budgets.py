@@ -1,4 +1,4 @@
-"""Budgets."""
+"""Calls about budgets."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from sublet.kernel.views import plain
 
 
 def budgets(person: str = "") -> Call[BudgetList]:
-    """Those that the caller sees; an operator asks for another's too."""
+    """List the budgets that the caller may see; operators may ask for another person's."""
     return Call("GET", path_of("budgets"), as_view(BudgetList), query={"person": person})
 
 
 def budget(id: str) -> Call[BudgetView]:
-    """One of them, by its id or the beginning of it."""
+    """Show a budget, by its id or the beginning of it."""
     return Call("GET", path_of("budgets", id), as_view(BudgetView))
 
 
 def add(ask: BudgetAsk) -> Call[BudgetView]:
-    """Add one."""
+    """Add a budget."""
     return Call("POST", path_of("budgets"), as_view(BudgetView), body=body_of(plain(ask)))
 
 
 def remove(id: str) -> Call[BudgetView]:
-    """Remove one."""
+    """Remove a budget."""
     return Call("DELETE", path_of("budgets", id), as_view(BudgetView))

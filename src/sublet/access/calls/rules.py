@@ -1,4 +1,4 @@
-"""Access rules."""
+"""Calls about access rules."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from sublet.kernel.views import plain
 
 
 def rules() -> Call[RuleList]:
-    """All of them."""
+    """List the rules."""
     return Call("GET", path_of("rules"), as_view(RuleList))
 
 
 def rule(id: str) -> Call[RuleView]:
-    """One of them, by its id or the beginning of it."""
+    """Show a rule, by its id or the beginning of it."""
     return Call("GET", path_of("rules", id), as_view(RuleView))
 
 
 def add(ask: RuleAsk) -> Call[RuleChange]:
-    """Add one."""
+    """Add a rule."""
     return Call("POST", path_of("rules"), as_view(RuleChange), body=body_of(plain(ask)))
 
 
 def remove(id: str) -> Call[RuleChange]:
-    """Remove one."""
+    """Remove a rule."""
     return Call("DELETE", path_of("rules", id), as_view(RuleChange))

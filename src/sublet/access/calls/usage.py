@@ -1,4 +1,4 @@
-"""What people used."""
+"""Calls about usage."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ CSV = "text/csv"
 
 
 def usage(**asked: str) -> Call[UsageReport]:
-    """A report: `platform`, `person`, and `quarter` or `since` and `until`."""
+    """Report usage by `platform`, `person`, and `quarter` or `since` and `until`."""
     return Call("GET", path_of("usage"), as_view(UsageReport), query=asked)
 
 
 def usage_csv(**asked: str) -> Call[bytes]:
-    """The same as a table for spreadsheets."""
+    """Report usage as CSV."""
     return Call("GET", path_of("usage"), as_bytes, query=asked, accept=CSV)

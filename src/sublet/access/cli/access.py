@@ -1,4 +1,4 @@
-"""Access: what you may use of a gateway and why not, and how to be let in."""
+"""`access`: what you may use of a gateway, why not, and how to request access."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def access(ctx: click.Context) -> None:
 
 
 def standings(items: Sequence[AccessView]) -> list[str]:
-    """How someone stands with each thing, in a table."""
+    """Show a person's standing with each target as a table."""
     rows = [
         (
             item.noun,

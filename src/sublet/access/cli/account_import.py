@@ -1,4 +1,4 @@
-"""Import of an `hpc.json`: what becomes of each field is shown before anything is done."""
+"""Imports an `hpc.json`, and shows what becomes of each field before anything is done."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from sublet.kernel.views import plain
 
 
 class Importing:
-    """One file, on its way in."""
+    """The import of one file."""
 
     def __init__(
         self, out: Output, file: str, leave_out: tuple[str, ...], key: str | None, host_key: str, fingerprint: str
     ) -> None:
-        """Read it; its passphrases are taken out, and go nowhere but with their keys."""
+        """Read the file, and take out its passphrases, which are sent only with their keys."""
         self.out, self.file, self.leave_out = out, file, leave_out
         self.key, self.host_key, self.fingerprint = key, host_key, fingerprint
         try:
@@ -30,7 +30,7 @@ class Importing:
         self.passphrases = _without_passphrases(self.document)
 
     def run(self, only: tuple[str, ...], *, dry_run: bool) -> int:
-        """Show the plans; then, unless it is a trial, add each account that can be one; 1: some could not."""
+        """Show the plans, and unless it is a dry run, add each account that can be added; return 1 if some couldn't."""
         plans = self.out.link().do(calls.plan(self.document)).items
         wanted = [plan for plan in plans if not only or plan.name in only]
         if missing := set(only) - {plan.name for plan in plans}:
@@ -50,7 +50,7 @@ class Importing:
         return 1 if errors else 0
 
     def _try(self, plan: AccountPlan) -> SubletError | None:
-        """Add one; why it is not, which keeps no other from being added."""
+        """Add an account; return the error if it fails, so that the others are still added."""
         try:
             self._check(plan)
             self._add(plan)
@@ -59,7 +59,7 @@ class Importing:
         return None
 
     def _check(self, plan: AccountPlan) -> None:
-        """Refuse what can be no account, or needs what nobody has given up."""
+        """Raise BadAccount if it can't be an account, or needs an unsupported field that wasn't left out."""
         if plan.problem:
             raise BadAccount(name=plan.name, why=plan.problem)
         if needed := [field for field in plan.refused if not self._is_left_out(field)]:
@@ -94,7 +94,7 @@ class Importing:
 
 
 def _without_passphrases(document: Any) -> dict[str, str]:
-    """Take the passphrases out of a document, and say which they were."""
+    """Remove the passphrases from a document, and return them by account name."""
     passphrases: dict[str, str] = {}
     for name, values in document.items() if isinstance(document, dict) else ():
         login = values.get("community_login") if isinstance(values, dict) else None

@@ -1,4 +1,4 @@
-"""What an operator gives to an account by hand: its key, a passphrase, and the yes to a host's fingerprint."""
+"""What an operator provides for an account by hand: its key, a passphrase, and the confirmation of host keys."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LONGEST = 1 << 16  # bytes of a key
 
 
 def read_file(path: str, what: str) -> str:
-    """A file's text; `-` is what is typed or piped in."""
+    """Return a file's text; `-` reads standard input."""
     try:
         if path == "-":
             return sys.stdin.read(LONGEST)
@@ -30,7 +30,7 @@ def read_file(path: str, what: str) -> str:
 
 
 def with_passphrase(out: Output, wish: dict[str, Any], send: Any) -> Any:
-    """Send it; if its key has a passphrase, ask for that and send it again. It is typed, never an argument."""
+    """Send a request; if its key has a passphrase, prompt for it and send again. It is never an argument."""
     try:
         return send(wish)
     except PassphraseNeeded:
@@ -53,7 +53,7 @@ def _passphrase(out: Output) -> str:
 
 
 def confirm_host_keys(out: Output, host: str, port: int, given: str, print_: str) -> tuple[str, ...]:
-    """Host keys that are confirmed: by a file or a line, by a fingerprint, or by who sits there."""
+    """Return the confirmed host keys: by a file or line, by a fingerprint, or by asking the user."""
     if given:
         text = read_file(given, "host keys") if given == "-" or os.path.exists(given) else given
         keys = read_host_keys(text, host, port)

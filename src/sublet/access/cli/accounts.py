@@ -1,4 +1,4 @@
-"""`account`: community accounts, under which a gateway runs what its people ask for."""
+"""`account`: community accounts, under which a gateway runs its people's sessions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FIELDS = (
 
 
 def fields(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that say what an account is."""
+    """Give a command the options that describe an account."""
     for option in reversed(FIELDS):
         function = option(function)
     return function
@@ -185,7 +185,7 @@ def rekey(out: Output) -> None:
 
 
 def _read_options(given: dict[str, Any]) -> dict[str, Any]:
-    """What was typed, as the service reads it."""
+    """Return the options that were given, as the service expects them."""
     apart = ("host_key", "fingerprint", "certificate", "host", "user")
     wish = {name: value for name, value in given.items() if name not in apart and value not in (None, ())}
     if given["certificate"]:
@@ -208,7 +208,7 @@ def _places(account: AccountView) -> str:
     waiting = f", {account.waiting} wait" if account.waiting else ""
     return (
         f"{account.there} of {account.capacity}{waiting}" if account.capacity else ""
-    )  # who may not use it is not told
+    )  # hidden from people who may not use the account
 
 
 def _facts(account: AccountView) -> list[tuple[str, str]]:

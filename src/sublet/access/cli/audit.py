@@ -1,4 +1,4 @@
-"""The audit log: who did what on a gateway."""
+"""`audit`: who did what on a gateway."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sublet.cli.command import command
 from sublet.cli.instants import read_past
 from sublet.cli.output import Output, table
 
-MOST = 1000  # of one page
+MOST = 1000  # entries per page
 
 
 @command("audit", "sublet audit --action rule. --since 2026-11-01", "sublet audit --csv > audit.csv")

@@ -1,4 +1,4 @@
-"""Budgets: what people, groups and projects may spend."""
+"""`budget`: what people, groups and projects may spend."""
 
 from __future__ import annotations
 

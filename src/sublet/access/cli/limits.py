@@ -1,4 +1,4 @@
-"""The options with which an operator says how much someone may use, and until when."""
+"""The options for limits and expiry, shared by several commands."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ OPTIONS = (
 
 
 def limits(function: F) -> F:
-    """Give a command the options that say how much, and until when."""
+    """Give a command the options for limits and expiry."""
     return with_options(function, OPTIONS)
 
 
 def read_limits(given: dict[str, str | None]) -> tuple[LimitsView, datetime | None]:
-    """What was typed of them."""
+    """Read the limits and the expiry that were given."""
     typed = {name: text for name in AMOUNTS if (text := given.get(name)) is not None}
     expires = given.get("expires")
     until = parse_expires(expires, datetime.now(UTC)) if expires else None
@@ -38,5 +38,5 @@ def read_limits(given: dict[str, str | None]) -> tuple[LimitsView, datetime | No
 
 
 def describe_limits(view: LimitsView) -> str:
-    """Limits in one line."""
+    """Describe limits on one line."""
     return limits_text(limits_of(view))

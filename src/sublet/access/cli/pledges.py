@@ -1,4 +1,4 @@
-"""Pledges: the parts of platforms, how much of them is free, and who may draw on them."""
+"""`pledge`: the parts of platforms, how much of them is free, and who may use them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def pledge() -> None:
 
 
 def amounts(function: Callable[..., None]) -> Callable[..., None]:
-    """What is pledged, and when."""
+    """Give a command the options for what is pledged, and when."""
     options = (
         click.option("--cores", type=click.IntRange(0), metavar="N", help="How many cores, on whichever nodes."),
         click.option("--memory", metavar="SIZE", help="How much memory, as in 512GiB."),
@@ -126,7 +126,7 @@ def show(out: Output, name: str) -> None:
 
 
 def describe_pledge(view: PledgeView) -> list[str]:
-    """A part of a platform in full."""
+    """Describe a part of a platform in full."""
     return pairs(
         [
             ("pledge", view.name),

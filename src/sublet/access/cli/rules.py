@@ -1,4 +1,4 @@
-"""Access rules of a gateway: who may use what, and how much of it."""
+"""`rule`: access rules of a gateway."""
 
 from __future__ import annotations
 

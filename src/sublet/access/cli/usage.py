@@ -52,5 +52,5 @@ def _numbers(row: UsedView | QuarterView) -> tuple[str, str, str]:
 
 
 def _day(text: str | None) -> str:
-    """A day as an instant; a time stays as it is."""
+    """Turn a day into an instant; leave a time as it is."""
     return f"{text}T00:00:00Z" if text and len(text) == 10 else text or ""

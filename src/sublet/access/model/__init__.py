@@ -1,1 +1,1 @@
-"""Access decided: rules, limits, accounts and usage as frozen values and pure functions."""
+"""Access rules, limits, accounts and usage as frozen values and pure functions."""

@@ -1,4 +1,4 @@
-"""Who may use what, and how much of it: access rules, and the one decision that all that match a person make."""
+"""Access rules, and the decision that all rules for a person make together."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sublet.kernel.errors import BadAmount, BadRequest
 Effect = Literal["allow", "deny"]
 EFFECTS = ("allow", "deny")
 NOUNS = ("system", "account", "pledge", "app", "place", "project")
-AccessTarget = tuple[str, str]  # a noun, and a name
+AccessTarget = tuple[str, str]  # a noun and a name
 GROUP = "group:"
 EVERYONE = "*"
 LONGEST_WHO = 254  # characters of an e-mail address
@@ -25,7 +25,7 @@ LONGEST_NAME = 200
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The most of each amount; None: as much as there is. Those of one session are over all its nodes together."""
+    """The most of each amount; None: no limit. Limits of one session are totals over all its nodes."""
 
     cores: int | None = None
     memory: int | None = None  # bytes
@@ -33,18 +33,18 @@ class Limits:
     nodes: int | None = None
     time: timedelta | None = None
     hours: float | None = None  # core-hours of one session
-    jobs: int | None = None  # sessions at once
-    hours_month: float | None = None  # core-hours in one calendar month, in UTC
+    jobs: int | None = None  # concurrent sessions
+    hours_month: float | None = None  # core-hours per calendar month, in UTC
 
     def __post_init__(self) -> None:
-        """An amount is a number from 0 on."""
+        """Raise BadAmount unless every amount is a number from 0 on."""
         for name, value in self.list_given():
             least: Any = timedelta(0) if name == "time" else 0
             if (isinstance(value, float) and not math.isfinite(value)) or value < least:
                 raise BadAmount(text=quote_value(value), what=f"a limit of {name}", example="a number from 0 on")
 
     def list_given(self) -> list[tuple[str, Any]]:
-        """Those that there are, by name."""
+        """Return the limits that are set, by name."""
         return [(name, value) for name in AMOUNTS if (value := getattr(self, name)) is not None]
 
 
@@ -54,15 +54,15 @@ NO_LIMITS = Limits()
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What a person has of one target already."""
+    """What a person uses of one target already."""
 
-    jobs: int = 0  # sessions under way
-    hours: float = 0.0  # core-hours: used by those that ended this month, reserved by those under way
+    jobs: int = 0  # active sessions
+    hours: float = 0.0  # core-hours: used by sessions that ended this month, or reserved by active ones
 
 
 @dataclass(frozen=True, slots=True)
 class Who:
-    """Someone as rules know them: by their name, by every address of theirs that was confirmed, and by their groups."""
+    """A person as rules know them: by name, by every confirmed address, and by groups."""
 
     names: frozenset[str]
     groups: frozenset[str] = frozenset()
@@ -71,7 +71,7 @@ class Who:
 
 @dataclass(frozen=True, slots=True)
 class AccessRule:
-    """Lets some people use something, or keeps them from it; with limits, a deny keeps them from more than those."""
+    """A rule that lets people use something, or denies it; a deny with limits is a cap."""
 
     id: str
     effect: Effect
@@ -85,7 +85,7 @@ class AccessRule:
     note: str = ""
 
     def __post_init__(self) -> None:
-        """A rule that could never match, or would match by mistake, is not made."""
+        """Raise BadRequest if the rule could never match, or could match by mistake."""
         if self.effect not in EFFECTS:
             raise BadRequest(detail=f"an access rule is `allow` or `deny`, not {quote_value(self.effect)}")
         if self.noun not in NOUNS:
@@ -94,23 +94,23 @@ class AccessRule:
         _check_pattern(self.name, LONGEST_NAME, f"the name of a {self.noun}")
 
     def is_expired(self, now: datetime) -> bool:
-        """Whether it counts no more."""
+        """Whether the rule has expired."""
         return self.expires is not None and self.expires <= now
 
     def is_for(self, who: Who) -> bool:
-        """Whether it is about this person, by any of their names."""
+        """Whether the rule is for this person, by any of their names or groups."""
         if self.who.startswith(GROUP):
             return self.who.removeprefix(GROUP) in who.groups
         return any(matches_person(self.who, name) for name in who.names)
 
     def about(self, noun: str, name: str) -> bool:
-        """Whether it is about this target."""
+        """Whether the rule is about this target."""
         return self.noun == noun and bool(_compile_pattern(self.name).fullmatch(name))
 
 
 @dataclass(frozen=True, slots=True)
 class AccessRequest:
-    """Someone asks to be let in, and an operator answers."""
+    """A person's request for access, and an operator's answer."""
 
     id: str
     person: str
@@ -118,26 +118,26 @@ class AccessRequest:
     name: str
     why: str
     created: datetime
-    state: str = "open"  # or granted, or refused
+    state: str = "open"  # open, granted or refused
     decided: datetime | None = None
     by: str = ""
     answer: str = ""
-    rule: str = ""  # that came of it
+    rule: str = ""  # the rule that granted it
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether someone may use something, within which limits, and by which rules."""
+    """Whether someone may use a target, within which limits, and by which rules."""
 
     noun: str
     name: str
     allowed: bool
     limits: Limits = NO_LIMITS
-    rules: tuple[AccessRule, ...] = ()  # those that decided: what denies; else what allows, then what caps
+    rules: tuple[AccessRule, ...] = ()  # the deciding rules: those that deny; or those that allow, then those that cap
     lapsed: AccessRule | None = field(default=None)  # would allow it, had it not expired
 
     def sets(self, amount: str) -> AccessRule | None:
-        """The rule from which the limit of an amount comes."""
+        """Return the rule that sets the limit of an amount, or None."""
         limit = getattr(self.limits, amount)
         matches = [rule for rule in self.rules if limit is not None and getattr(rule.limits, amount) == limit]
         return matches[-1] if matches else None
@@ -146,10 +146,10 @@ class Decision:
 def decide(
     rules: Iterable[AccessRule], who: Who, noun: str, name: str, now: datetime, *, let_in: bool = False
 ) -> Decision:
-    """A deny without limits wins; else any allow lets in, with the most generous limit of each amount among them.
+    """Decide: a deny without limits wins; otherwise any allow admits, with the most generous limit of each amount.
 
-    A deny that has limits caps: nobody whom it is about gets more than that, whatever allows it. With `let_in`
-    something else allows it, without limits: of these rules the denies alone count.
+    A deny with limits is a cap on whatever is allowed. With `let_in`, something else allows the use without limits, and
+    of these rules only the denies count.
     """
     about = [rule for rule in rules if rule.about(noun, name) and rule.is_for(who)]
     live = sorted((rule for rule in about if not rule.is_expired(now)), key=lambda rule: (rule.created, rule.id))
@@ -167,32 +167,32 @@ def decide(
 
 
 def widest(limits: Iterable[Limits]) -> Limits:
-    """The most generous of each amount: none, where one of them has none."""
+    """Return the most generous limit of each amount; no limit if any of them has none."""
     given = list(limits)
     columns = {name: [getattr(each, name) for each in given] for name in AMOUNTS}
     return Limits(**{name: None if None in values else max(values) for name, values in columns.items() if values})
 
 
 def lowest(limits: Iterable[Limits]) -> Limits:
-    """The strictest of each amount."""
+    """Return the strictest limit of each amount."""
     given = list(limits)
     columns = {name: [v for each in given if (v := getattr(each, name)) is not None] for name in AMOUNTS}
     return Limits(**{name: min(values) for name, values in columns.items() if values})
 
 
 def month_of(now: datetime) -> datetime:
-    """When the calendar month began."""
+    """Return when the calendar month began."""
     return now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
 
 
 def matches_person(pattern: str, person: str) -> bool:
-    """Whether a pattern is about a name, in any case of ASCII letters; `*` stands for anything but an @, or for all."""
+    """Whether a pattern matches a name, ignoring ASCII case; `*` matches anything but @, and alone matches everyone."""
     return pattern == EVERYONE or bool(_person(pattern).fullmatch(person))
 
 
 @lru_cache(maxsize=4096)
 def _person(pattern: str) -> re.Pattern[str]:
-    # ASCII: by Unicode's rules the Kelvin sign is a k, so that one domain could pass for another.
+    # ASCII only: by Unicode's rules the Kelvin sign is a k, so one domain could pass for another.
     return re.compile("[^@]*".join(map(re.escape, pattern.split("*"))), re.IGNORECASE | re.ASCII)
 
 

@@ -1,4 +1,4 @@
-"""Access in words: why someone may or may not, what of their wish is too much, and what would not be."""
+"""Access in words: why someone may or may not use a target, which limits a request exceeds, and what would fit."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ COUNTED = {
     "hours": "core-hour",
     "hours_month": "core-hour",
 }
-# Of each limit: what is typed for it, and its help; its label on a page, and the words beside that.
+# For each limit: what to type for it, and its help text; its label on a page, and the hint beside it.
 LIMIT_TEXTS = {
     "cores": ("N", "The most cores of one session, over all its nodes.", "Cores", "of one session, over all its nodes"),
     "memory": (
@@ -62,14 +62,14 @@ LIMIT_TEXTS = {
     ),
 }
 HOURS = ("hours", "hours_month")
-# Of `sublet access ask`, where a name alone could be a platform's.
+# For `sublet access ask`, as a bare name could be a platform's.
 FLAGS = {"app": "--app ", "pledge": "--pledge ", "place": "--place ", "project": "--project "}
 FAR = timedelta(days=36_500)
-ROUNDING = 1e-6  # of core-hours: a sum of many is not exact
+ROUNDING = 1e-6  # of core-hours: a sum of many isn't exact
 
 
 def amount_text(name: str, value: Any) -> str:
-    """`64 cores`, `128GiB`, `12 h`, `1000 core-hours`, `5 sessions at once`."""
+    """Describe an amount: `64 cores`, `128GiB`, `12 h`, `1000 core-hours`, `5 sessions at once`."""
     if name == "memory":
         return memory_text(value)
     if name == "time":
@@ -81,18 +81,18 @@ def amount_text(name: str, value: Any) -> str:
 
 
 def limits_text(limits: Limits) -> str:
-    """All limits in one line; empty if there are none."""
+    """Describe all limits on one line; empty if there are none."""
     return ", ".join(amount_text(name, value) for name, value in limits.list_given())
 
 
 def rule_text(rule: AccessRule) -> str:
-    """A rule on one line: its id, whom it is for, and what it lets or refuses."""
+    """Describe a rule on one line: its id, effect, people, target and limits."""
     limits = limits_text(rule.limits)
     return f"{rule.id[:8]}: {rule.effect} {rule.who} on {rule.noun} {rule.name}{f' ({limits})' if limits else ''}"
 
 
 def describe_rest(limits: Limits, use: Use) -> str:
-    """What is left of someone's sessions and of their core-hours this month; empty where neither has a limit."""
+    """Describe what is left of a person's sessions and core-hours this month; empty if neither is limited."""
     jobs = None if limits.jobs is None else max(limits.jobs - use.jobs, 0)
     hours = None if limits.hours_month is None else max(limits.hours_month - use.hours, 0.0)
     words = [] if jobs is None else [amount_text("sessions", jobs)]
@@ -100,7 +100,7 @@ def describe_rest(limits: Limits, use: Use) -> str:
 
 
 def why(decision: Decision) -> str:
-    """Which rule decided, in words that follow a colon."""
+    """Say which rule decided, in words to follow a colon."""
     if decision.allowed:
         rule = decision.rules[0]
         return f"rule {rule.id[:8]} allows {rule.who}"
@@ -113,14 +113,14 @@ def why(decision: Decision) -> str:
 
 
 def how(decision: Decision) -> str:
-    """How to get access, where asking can help."""
+    """Say how to get access, if a request can help."""
     if decision.rules:
         return "what `sublet access` lists; an operator made this rule"
     return f"{_more(decision)} --reason TEXT"
 
 
 def refusal(decision: Decision) -> Reason | None:
-    """Why not at all; None if it is allowed within limits."""
+    """Return the reason of a denial; None if the use is allowed, within limits."""
     if decision.allowed:
         return None
     target = f"the {decision.noun} {decision.name}"
@@ -129,7 +129,7 @@ def refusal(decision: Decision) -> Reason | None:
 
 
 def excesses(decision: Decision, wanted: TotalAmounts | None, use: Use | None) -> Iterator[Reason]:
-    """What of a session is beyond the limits of whoever wants it."""
+    """Yield a reason for each limit that a session would exceed."""
     if wanted is not None:
         for name, limit in decision.limits.list_given():
             if name in FIELDS and getattr(wanted, name) > limit + _slack(name):
@@ -139,7 +139,7 @@ def excesses(decision: Decision, wanted: TotalAmounts | None, use: Use | None) -
 
 
 def _beyond(decision: Decision, wanted: TotalAmounts, use: Use) -> Iterator[Reason]:
-    """What is too much together with what there is already."""
+    """Yield a reason for each limit that a session would exceed together with the person's current use."""
     target, limits = f"the {decision.noun} {decision.name}", decision.limits
     if limits.jobs is not None and use.jobs >= limits.jobs:
         most = amount_text("jobs", limits.jobs)
@@ -173,7 +173,7 @@ def _slack(name: str) -> Any:
 
 
 def cap_request(request: Request, limits: Limits) -> Request:
-    """The request without the more that would be welcome and is beyond the limits; what it must have stays."""
+    """Return the request with its optional amounts capped to the limits; its minimum amounts stay."""
     if limits == NO_LIMITS:
         return request
     compute, most = request.compute, limits
@@ -193,7 +193,7 @@ def _cap(wanted: Range, most: int | None, nodes: int = 1) -> Range:
 
 
 def within(limits: Limits, target: tuple[str, str], platform: str, answer: Answer) -> Answer:
-    """Of a platform's offers those within the limits of something there; if none is, why."""
+    """Keep a platform's offers within the limits of a target; if there are none, say why."""
     if limits == NO_LIMITS:
         return answer
     bounds = Decision(*target, True, limits)
@@ -204,7 +204,7 @@ def within(limits: Limits, target: tuple[str, str], platform: str, answer: Answe
 
 
 def parse_amount(name: str, text: str) -> Any:
-    """An amount of this name as a person writes it: `64`, `128GiB`, `12 h`, `1000`."""
+    """Parse an amount as a person writes it: `64`, `128GiB`, `12 h`, `1000`."""
     if name == "memory":
         return parse_memory(text)
     if name == "time":
@@ -221,7 +221,7 @@ def parse_amount(name: str, text: str) -> Any:
 
 
 def parse_expires(text: str, now: datetime) -> datetime:
-    """The end of a day in UTC, as in `2027-06-30`; or so long from now, as in `90d`."""
+    """Parse an expiry: the end of a day in UTC (`2027-06-30`), or a duration from now (`90d`)."""
     try:
         day = date.fromisoformat(text.strip())
     except ValueError:

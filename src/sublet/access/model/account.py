@@ -1,4 +1,4 @@
-"""A community account: one user name at a centre, under which a gateway runs what its people ask for."""
+"""A community account: one user name at a centre, under which a gateway runs its people's sessions."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from typing import Any
 
 from sublet.kernel.errors import BadAccount
 
-MOST = 100_000  # of its sessions
-CAPACITY = 10  # sessions at the site at once, unless its operator says otherwise
+MOST = 100_000  # the largest capacity
+CAPACITY = 10  # default number of concurrent sessions at the site
 CONNECTORS = {"SlurmConnector": "slurm", "SingularityConnector": "slurm", "BaseConnector": "slurm"}
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
-_WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:%@+-]*")  # a host or a user: nothing that ssh reads as an option
+_WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:%@+-]*")  # a host or user name, which ssh can't take for an option
 _PLACE = re.compile(r"(\$[A-Z_]+(/|$)|/|[A-Za-z0-9._])[^\n\0]*")
 _KEY_TYPE = re.compile(r"[a-z0-9@.-]+")
 
 
 @dataclass(frozen=True)
 class Account:
-    """What is known of it; its private key is kept elsewhere, sealed."""
+    """A community account; its private key is stored elsewhere, sealed."""
 
     name: str
     host: str
@@ -34,30 +34,30 @@ class Account:
     connector: str = "SlurmConnector"
     directory: str = ".sublet"  # where sessions are kept there
     description: str = ""
-    queue: str = ""  # the partition; empty: each that fits
-    project: str = ""  # the allocation that pays
+    queue: str = ""  # the partition; empty: any that fits
+    project: str = ""  # the allocation that is charged
     qos: str = ""
     options: tuple[str, ...] = ()  # for sbatch
     modules: tuple[str, ...] = ()
-    capacity: int = CAPACITY  # sessions at the site at once
+    capacity: int = CAPACITY  # concurrent sessions at the site
     wckey: bool = False  # whether each job's wckey names the person
     globus: Mapping[str, str] = field(default_factory=dict)  # its endpoint there, as it was given
     host_keys: tuple[str, ...] = ()  # `ssh-ed25519 AAAA…`, confirmed by an operator
-    certificate: str = ""  # beside the key, if the centre signs them
-    public: str = ""  # the public half of its key
+    certificate: str = ""  # of the key, if the centre signs keys
+    public: str = ""  # the public key
     created: datetime | None = None
     changed: datetime | None = None
     by: str = ""  # who added it
 
     def __post_init__(self) -> None:
-        """Refuse what could never be used, or would be read as something else."""
+        """Raise BadAccount if a field is invalid, or could be taken for something else."""
         wrong = next((why for field, why in _WRONG if not _RIGHT[field](getattr(self, field))), "")
         if wrong:
             raise BadAccount(name=self.name, why=wrong)
 
     @property
     def platform(self) -> str:
-        """The kind of platform that its connector is."""
+        """The kind of platform that its connector stands for."""
         return CONNECTORS[self.connector]
 
     @property
@@ -91,7 +91,7 @@ _WRONG = (
 
 
 def host_key(line: str) -> str:
-    """`TYPE KEY` out of a line of known_hosts or of a public key; empty if there is none in it."""
+    """Extract `TYPE KEY` from a line of known_hosts or of a public key; empty if it has none."""
     words = line.split("#")[0].split()
     for kind, body in pairwise(words):
         if _KEY_TYPE.fullmatch(kind) and (blob := _blob(body)) and blob[4 : 4 + len(kind)] == kind.encode():
@@ -100,7 +100,7 @@ def host_key(line: str) -> str:
 
 
 def fingerprint(line: str) -> str:
-    """`SHA256:…`, as ssh shows it."""
+    """Return the fingerprint `SHA256:…`, as ssh shows it."""
     blob = _blob(host_key(line).partition(" ")[2])
     return f"SHA256:{base64.b64encode(hashlib.sha256(blob).digest()).decode().rstrip('=')}" if blob else ""
 

@@ -1,4 +1,4 @@
-"""What someone may have of a platform: the most of each amount, and which of its pledges they may draw on."""
+"""A person's bounds on a platform: the most of each amount, and the pledges that they may use."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from sublet.booking.model.offer import Reason
 from sublet.booking.model.pledge import OPEN, shares
 from sublet.booking.model.shape import TotalAmounts
 
-PORTIONED = ("cores", "memory", "gpus")  # what a session across several pledges takes of each in part
+PORTIONED = ("cores", "memory", "gpus")  # amounts that are divided between the pledges of a session
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The limits of one person on a platform; where it has pledges, also those of each that they may draw on."""
+    """A person's limits on a platform, and on each of its pledges that they may use."""
 
     limits: Limits = NO_LIMITS
-    pledges: Mapping[str, Limits] = field(default_factory=dict)  # none: the platform has none
-    others: Mapping[str, Reason] = field(default_factory=dict)  # why not the others
-    projects: frozenset[str] = frozenset()  # that can be charged, whatever the platform knows of them
+    pledges: Mapping[str, Limits] = field(default_factory=dict)  # empty: the platform has no pledges
+    others: Mapping[str, Reason] = field(default_factory=dict)  # the other pledges, and why they can't be used
+    projects: frozenset[str] = frozenset()  # projects that can be charged, whether or not the platform knows them
 
     def across(self, pledge: Mapping[str, int]) -> Limits:
-        """The most that a session may have which draws on these pledges, of these sizes."""
+        """Return the limits of a session that uses these pledges, in proportion to these sizes."""
         if not pledge:
             return NO_LIMITS
         parts = shares(pledge)
@@ -33,12 +33,12 @@ class Bounds:
 
 
 def portion(amounts: TotalAmounts, part: Fraction) -> TotalAmounts:
-    """So much of what a session takes; its nodes and its time are whole in each of its parts."""
+    """Return a part of a session's amounts; nodes and time aren't divided."""
     return replace(amounts, **{name: ceil(getattr(amounts, name) * part) for name in PORTIONED})
 
 
 def _whole(limits: Limits, part: Fraction) -> Limits:
-    """The limits of a session of which a part counts here; none where nothing does."""
+    """Scale limits that apply to a part of a session up to the whole session; no limits if the part is zero."""
     if not part:
         return NO_LIMITS
     most = {name: value // part for name, value in limits.list_given() if name in PORTIONED}
@@ -47,6 +47,6 @@ def _whole(limits: Limits, part: Fraction) -> Limits:
 
 
 def names_of(pledges: Iterable[str]) -> tuple[str, ...]:
-    """A platform's pledges and what is open; nothing where nothing is pledged."""
+    """Return the names of a platform's pledges, and of open capacity; empty if nothing is pledged."""
     named = tuple(pledges)
     return (*named, OPEN) if named else ()

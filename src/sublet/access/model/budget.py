@@ -1,4 +1,4 @@
-"""Budgets: how much money, how many core-hours, how much energy or carbon someone may spend in a period."""
+"""Budgets: the most money, core-hours, energy or carbon that may be spent in a period."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PERIODS: tuple[Period, ...] = get_args(Period)
 PROJECT = "project:"
 MOST = 1e15
 QUOTED = {"money": MONETARY, "energy": ENERGY, "carbon": CARBON}
-# What is typed after a number → what is measured, and how many of its own units that is; a currency is money.
+# Unit that is typed → measure, and the factor to its own unit; a currency is money.
 UNITS: dict[str, tuple[Measure, float]] = {
     "core-hour": ("core-hours", 1),
     "core-hours": ("core-hours", 1),
@@ -37,21 +37,21 @@ _TYPED = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z][A-Za-z-]*)")
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The most that may be spent in a period, by each person whom it is for, or by a group or project together."""
+    """The most that may be spent in a period: by each person it is for, or by a group or project together."""
 
     id: str
-    holder: str  # a person's name or a pattern of names, group:NAME, or project:NAME
+    holder: str  # a person's name or pattern, group:NAME, or project:NAME
     measure: Measure
     amount: float
     period: Period
     created: datetime
-    platform: str = EVERYONE  # or the one on which it counts
-    until: datetime | None = None  # it bounds nothing from then on
+    platform: str = EVERYONE  # or the only one on which it counts
+    until: datetime | None = None  # it no longer applies from then on
     by: str = ""
     note: str = ""
 
     def __post_init__(self) -> None:
-        """A budget that could never bound anything, or everything, is not made."""
+        """Raise an error if the budget's fields are invalid."""
         for name, value, known in (("measure", self.measure, MEASURES), ("period", self.period, PERIODS)):
             if value not in known:
                 raise BadRequest(detail=f"a budget's {name} is one of {', '.join(known)}, not {quote_value(value)}")
@@ -65,16 +65,16 @@ class Budget:
 
     @property
     def is_shared(self) -> bool:
-        """Whether all who draw on it have it together; else each person has it to themselves."""
+        """Whether a group or project shares the budget; otherwise each person has the full amount."""
         return self.holder.startswith((GROUP, PROJECT))
 
     @property
     def project(self) -> str:
-        """The project that it is for; empty if it is for people."""
+        """The budget's project; empty if it is for people."""
         return self.holder.removeprefix(PROJECT) if self.holder.startswith(PROJECT) else ""
 
     def is_about(self, who: Who, project: str, platform: str, now: datetime) -> bool:
-        """Whether it bounds a session of this person, charged to this project, there and now."""
+        """Whether the budget applies to a session of this person and project, on this platform, now."""
         if self.platform not in (EVERYONE, platform) or (self.until and self.until <= now):
             return False
         if self.holder.startswith(PROJECT):
@@ -84,7 +84,7 @@ class Budget:
         return any(matches_person(self.holder, name) for name in who.names)
 
     def begin(self, now: datetime) -> datetime:
-        """When the period began that it is now; one in total began with the budget."""
+        """Return when the current period began; a total period began with the budget."""
         months = MONTHS.get(self.period)
         if months is None:
             return self.created
@@ -92,7 +92,7 @@ class Budget:
         return now.replace(month=month, day=1, hour=0, minute=0, second=0, microsecond=0)
 
     def charge_of(self, offer: Offer) -> float | None:
-        """What an offer takes of it; None if nothing is stated of what it measures. Without a price it is free."""
+        """Return what an offer costs this budget; None if the offer doesn't state it. Without a price it is free."""
         if self.measure == "core-hours":
             return offer.amounts.total.hours
         quotes = [quote.max for quote in offer.costs if quote.type == QUOTED[self.measure]]
@@ -101,7 +101,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class BudgetCharge:
-    """What one session takes of one budget: reserved while it is under way, then what it used of it."""
+    """What one session takes from one budget: reserved while it is active, then what it used."""
 
     session: str
     budget: str
@@ -110,7 +110,7 @@ class BudgetCharge:
 
 
 def parse_budget(text: str, currency: str) -> tuple[float, Measure]:
-    """An amount as a person writes it: `500 EUR`, `1000 core-hours`, `20 kWh`, `5 kg`; BadAmount if it is none."""
+    """Parse an amount: `500 EUR`, `1000 core-hours`, `20 kWh`, `5 kg`; raise BadAmount if it is none."""
     match = _TYPED.fullmatch(text.strip())
     unit = match[2] if match else ""
     money: dict[str, tuple[Measure, float]] = {currency: ("money", 1)}
@@ -123,12 +123,12 @@ def parse_budget(text: str, currency: str) -> tuple[float, Measure]:
 
 
 def budget_text(amount: float, measure: str, currency: str) -> str:
-    """`500 EUR`, `1000 core-hours`, `20 kWh`, `5000 g of CO2`."""
+    """Describe an amount: `500 EUR`, `1000 core-hours`, `20 kWh`, `5000 g of CO2`."""
     number = f"{amount:.2f}".rstrip("0").rstrip(".")
     unit = {"money": currency, "core-hours": "core-hours", "energy": "kWh", "carbon": "g of CO2"}[measure]
     return f"{number} {'core-hour' if (number, measure) == ('1', 'core-hours') else unit}"
 
 
 def period_text(period: str) -> str:
-    """`a month`, `in total`."""
+    """Describe a period: `a month`, `in total`."""
     return "in total" if period == "total" else f"a {period}"

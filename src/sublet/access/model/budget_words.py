@@ -1,4 +1,4 @@
-"""Budgets in words: why a session doesn't fit in what is left of one."""
+"""Budgets in words: why a session doesn't fit a budget."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ OVER_BUDGET = "urn:over-budget"
 
 
 def holder_text(budget: Budget) -> str:
-    """Whose it is, before the word budget: `the group lab's`, `the project flood's`, `your`."""
+    """Return the owner of a budget, as a possessive: `the group lab's`, `the project flood's`, `your`."""
     for prefix, noun in ((GROUP, "group"), (PROJECT, "project")):
         if budget.holder.startswith(prefix):
             return f"the {noun} {budget.holder.removeprefix(prefix)}'s"
@@ -19,7 +19,7 @@ def holder_text(budget: Budget) -> str:
 
 
 def find_excess(budget: Budget, charge: float | None, spent: float, platform: str, currency: str) -> Reason | None:
-    """Why a session that takes so much can't be charged to a budget of which so much is spent; None if it can."""
+    """Return why a session with this charge doesn't fit a budget of which so much is spent; None if it does."""
     whose = holder_text(budget)
     limit = f"{budget_text(budget.amount, budget.measure, currency)} {period_text(budget.period)}"
     if charge is None:

@@ -1,4 +1,4 @@
-"""The `hpc` objects of CyberGIS: each field of theirs, and what it becomes here or why it is not taken."""
+"""CyberGIS' `hpc` objects: what each of their fields becomes here, or why it isn't used."""
 
 from __future__ import annotations
 
@@ -13,19 +13,22 @@ from sublet.kernel.errors import BadAccount
 State = Literal["taken", "left out", "refused"]
 _LOAD = re.compile(r"\s*module\s+load\s+([A-Za-z0-9._/+ -]+?)\s*;?\s*")
 _OPTION = re.compile(r"\s*(?:#SBATCH\s+)?--([a-z][a-z-]*)(?:[=\s]\s*(.+?))?\s*")
-# Lines that prepare the shell of the job and nothing else: variables, where it is, what it reads, an empty folder.
+# Lines that only prepare the job's shell: variables, its directory, files it sources, an empty folder.
 _PREPARES = re.compile(
     r"(?:export\s+)?([A-Za-z_]\w*)=(?:\"[^\"]*\"|'[^']*'|\$\([^)]*\)|[^\s;&|]*)"
     r"|cd(?:\s+[^\s;&|]+)?|(?:source|\.)\s+[^\s;&|]+|mkdir\s+(?:-p\s+)?[^\s;&|]+"
 )
 _TOOLS = ("SINGULARITY", "APPTAINER")  # variables that change what containers see
-_AMOUNTS = frozenset({"ntasks", "ntasks-per-node", "cpus-per-task", "mem", "time"})  # which each app says itself
+_AMOUNTS = frozenset({"ntasks", "ntasks-per-node", "cpus-per-task", "mem", "time"})  # each app states these itself
 OWN = {"account": "project", "partition": "queue", "qos": "qos"}  # options that are fields of an account
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What became of one field. What is `refused` would change how jobs run: an operator must say to go on without."""
+    """What became of one field.
+
+    A `refused` field would change how jobs run, so an operator must leave it out explicitly.
+    """
 
     field: str
     state: State
@@ -37,33 +40,33 @@ class ImportPlan:
     """One `hpc` object as an account."""
 
     name: str
-    fields: dict[str, Any] = field(default_factory=dict)  # of core.account.Account
+    fields: dict[str, Any] = field(default_factory=dict)  # of access.model.account.Account
     notes: list[Note] = field(default_factory=list)
-    key_path: str = ""  # of the private key, as seen from where the document lies
+    key_path: str = ""  # of the private key, relative to the document
     rules: list[dict[str, Any]] = field(default_factory=list)  # effect, who, limits
-    problem: str = ""  # why it can be no account here; the others of the document can
+    problem: str = ""  # why it can't be an account here; others in the document may still be
 
     def take(self, name: str, words: str, **values: Any) -> None:
-        """A field that is used."""
+        """Record a field that is used."""
         self.fields |= values
         self.notes.append(Note(name, "taken", words))
 
     def leave(self, name: str, words: str) -> None:
-        """A field that changes nothing here."""
+        """Record a field that has no effect here."""
         self.notes.append(Note(name, "left out", words))
 
     def refuse(self, name: str, words: str) -> None:
-        """A field that can't be had here."""
+        """Record a field that isn't supported here."""
         self.notes.append(Note(name, "refused", words))
 
     @property
     def refused(self) -> tuple[str, ...]:
-        """The fields that an operator has to give up."""
+        """The fields that an operator has to leave out explicitly."""
         return tuple(dict.fromkeys(note.field for note in self.notes if note.state == "refused"))
 
 
 def read_hpc(document: object, allowed: Collection[str]) -> list[ImportPlan]:
-    """The accounts of a document: name → `hpc` object. `allowed` are the options of its scheduler that may be added."""
+    """Plan the accounts of a document: name → `hpc` object. `allowed` are the scheduler options that may be added."""
     if (
         not isinstance(document, Mapping)
         or not document
@@ -74,7 +77,7 @@ def read_hpc(document: object, allowed: Collection[str]) -> list[ImportPlan]:
 
 
 def _plan_or_problem(name: str, values: Mapping[str, Any], allowed: Collection[str]) -> ImportPlan:
-    """One of them; what can be no account is told, and keeps no other from being one."""
+    """Plan one account; one that is invalid gets a problem, so that the others can still be planned."""
     try:
         return _plan(name, values, allowed)
     except BadAccount as error:
@@ -151,7 +154,7 @@ def _connector(plan: ImportPlan, key: str, value: Any) -> None:
 
 
 def _script(plan: ImportPlan, key: str, value: Any) -> None:
-    """Raw lines of a shell, outside any container: modules can be said here, the rest can't."""
+    """Read shell lines that run outside any container: module loads are used, other lines aren't."""
     for line in _lines(value):
         if match := _LOAD.fullmatch(line):
             plan.take(
@@ -219,7 +222,7 @@ def _globus(plan: ImportPlan, key: str, value: Any) -> None:
 
 
 def _limits(plan: ImportPlan, key: str, value: Any) -> None:
-    """The most of each amount that a job may have: a cap for everybody."""
+    """Read the most of each amount that a job may have, as a cap for everybody."""
     limits: dict[str, Any] = {}
     for name, rule in value.items() if isinstance(value, Mapping) else ():
         most = rule.get("max") if isinstance(rule, Mapping) else rule
@@ -247,12 +250,12 @@ def _limit(name: str, most: Any, unit: str) -> dict[str, Any] | str:
 
 
 def _targets(mount: Any) -> str:
-    """Where containers saw what was mounted."""
+    """List the paths at which containers saw the mounts."""
     return ", ".join(map(str, mount.values())) if isinstance(mount, Mapping) else "it"
 
 
 def _declarations(mount: Any) -> str:
-    """The commands that declare what was mounted, on the account that is made."""
+    """Return the commands that declare the mounts as places of the new account."""
     pairs = mount.items() if isinstance(mount, Mapping) else [("DIRECTORY", "NAME")]
     words = [
         f"sublet place add {str(to).strip('/').replace('/', '_')} --on ACCOUNT --path {path}" for path, to in pairs

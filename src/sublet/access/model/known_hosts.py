@@ -1,4 +1,4 @@
-"""Host keys out of a known_hosts file, or out of a line of one."""
+"""Reads host keys from a known_hosts file, or from a line of one."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _KEY_ALONE = re.compile(r"(ssh|ecdsa|sk)-")
 
 
 def read_host_keys(text: str, host: str, port: int = 22) -> tuple[str, ...]:
-    """`TYPE KEY` of each line that is about this host; a line without hosts is about any."""
+    """Return `TYPE KEY` of each line about this host; a line without hosts counts for any."""
     name = host if port == 22 else f"[{host}]:{port}"
     keys = [key for line in text.splitlines() if _about(line.strip(), name) and (key := host_key(line))]
     return tuple(dict.fromkeys(keys))
 
 
 def _about(line: str, name: str) -> bool:
-    if not line or line.startswith(("#", "@")):  # revoked keys and authorities are none to trust as they stand
+    if not line or line.startswith(("#", "@")):  # revoked keys and certificate authorities aren't host keys
         return False
     first = line.split()[0]
     if _KEY_ALONE.match(first):

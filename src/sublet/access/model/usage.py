@@ -1,4 +1,4 @@
-"""What people used, out of the records of sessions: core-hours, node-hours, and how many people they were."""
+"""Usage from the records of sessions: core-hours, node-hours, and the number of people."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ HOUR = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """One session that ran, or runs: when, where, for whom, and on how much."""
+    """One session that ran or is running: when, where, for whom, and on how much."""
 
     session: str
     person: str
     platform: str
     started: datetime
-    ended: datetime | None  # None: it runs
+    ended: datetime | None  # None: still running
     nodes: int
     cores: int
     gpus: int
@@ -31,20 +31,20 @@ class Ran:
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """What one person used of one platform in a period."""
+    """What one person used of one platform in a quarter."""
 
     quarter: str
     platform: str
     person: str
     sessions: int = 0  # that ran in it
-    running: int = 0  # of them, at this moment
+    running: int = 0  # of these, still running
     node_hours: float = 0.0
     core_hours: float = 0.0
     gpu_hours: float = 0.0
 
 
 def ran(session: Session) -> Ran | None:
-    """What a session used; None if it never ran."""
+    """Return what a session used; None if it never started."""
     if session.started is None:
         return None
     offer = session.offer
@@ -53,13 +53,13 @@ def ran(session: Session) -> Ran | None:
 
 
 def quarter_of(time: datetime) -> str:
-    """`2026Q4`, in UTC."""
+    """Return the quarter of a time, as `2026Q4`, in UTC."""
     time = time.astimezone(UTC)
     return f"{time.year}Q{(time.month + 2) // 3}"
 
 
 def parse_quarter(text: str) -> tuple[datetime, datetime]:
-    """When a quarter begins, and when the next does."""
+    """Return when a quarter begins, and when the next one does."""
     match = _QUARTER.fullmatch(text.strip())
     if not match or not 1970 <= int(match[1]) < 9999:
         raise BadRequest(detail=f"{text!r} is no quarter", hint="Write it as 2026Q4.")
@@ -73,7 +73,7 @@ def _next_quarter(start: datetime) -> datetime:
 
 
 def report(rows: Iterable[Ran], since: datetime, until: datetime, now: datetime) -> list[Used]:
-    """By quarter, platform and person; a session that ran in two quarters counts in each with its part of the time."""
+    """Sum up usage by quarter, platform and person; a session that spans quarters is divided between them."""
     sums: dict[tuple[str, str, str], list[float]] = defaultdict(lambda: [0.0] * 5)
     for row in rows:
         start, end = max(row.started, since), min(row.ended or now, until)

@@ -1,4 +1,4 @@
-"""What a policy service is asked, and what its answer means: anything but a clear yes is a no."""
+"""What a policy service is asked, and how its answer is read: anything but a clear yes is a no."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ LONGEST = 500  # characters of its reason
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether it allows something, within which limits, and in its own words why."""
+    """A policy service's decision, with its limits and reason."""
 
     allowed: bool
     reason: str = ""
     limits: Limits = NO_LIMITS
-    is_decided: bool = True  # else it failed or was late, and another try may get an answer
+    is_decided: bool = True  # False: it failed or was late, so a retry may help
 
 
 def describe_person(name: str, who: Who) -> dict[str, Any]:
-    """Someone as a policy service is told of them."""
+    """Describe a person for the policy service."""
     return {"name": name, "names": sorted(who.names), "groups": sorted(who.groups)}
 
 
 def describe_amounts(amounts: TotalAmounts) -> dict[str, Any]:
-    """What is wanted, over all nodes; times are in seconds, sizes in bytes."""
+    """Describe amounts over all nodes; times in seconds, sizes in bytes."""
     counts = {name: getattr(amounts, name) for name in COUNTED}
     return {**counts, "seconds": amounts.time.total_seconds(), "core_hours": amounts.hours}
 
 
 def describe_executable(request: Request) -> dict[str, Any]:
-    """What is to run: its kind, and the app or image that it names."""
+    """Describe the executable: its kind, and the app or images that it names."""
     executable = request.executable
     if executable is None:
         return {}
@@ -51,7 +51,7 @@ def describe_executable(request: Request) -> dict[str, Any]:
 
 
 def list_images(fields: Mapping[str, Any]) -> list[str]:
-    """All images that may run: each place of one, and those of the services of a Compose file."""
+    """List all images that may run: each location of an image, and those of a Compose file's services."""
     named = fields.get("image") or fields.get("standard_image")
     whole = [named] if isinstance(named, str) else []
     if isinstance(named, Mapping):
@@ -61,7 +61,7 @@ def list_images(fields: Mapping[str, Any]) -> list[str]:
 
 
 def _list_service_images(compose: Any) -> list[str]:
-    """The images of a Compose file, as it names them; one that can't be read runs nowhere."""
+    """List the images of a Compose file; empty if it can't be parsed, as it can't run either."""
     try:
         document = parse_document(compose.encode()) if isinstance(compose, str) else compose
     except SubletError:
@@ -74,7 +74,7 @@ def _list_service_images(compose: Any) -> list[str]:
 def make_input(
     act: str, person: Mapping[str, Any], target: AccessTarget, wanted: Mapping[str, Any], now: datetime
 ) -> dict[str, Any]:
-    """The document that is sent, as the `input` of a decision."""
+    """Build the document that is sent, as the `input` of a decision."""
     return {
         "action": act,
         "time": now.isoformat(timespec="seconds"),
@@ -85,9 +85,9 @@ def make_input(
 
 
 def read_verdict(answer: object) -> Verdict:
-    """`{"result": true}`, or a result with `allow`, `reason` and `limits`; ValueError if it is neither.
+    """Read `{"result": true}`, or a result with `allow`, `reason` and `limits`; raise ValueError if it is neither.
 
-    A decision that is not defined has no result, and is a no.
+    An undefined decision has no result, and counts as no.
     """
     if not isinstance(answer, Mapping):
         raise ValueError("it is not a JSON object")
@@ -105,7 +105,7 @@ def read_verdict(answer: object) -> Verdict:
 
 
 def _read_limits(limits: object) -> Limits:
-    """Its limits of one session; one that is not known here can't be kept to, and is an error."""
+    """Read the limits of one session; raise ValueError for unknown ones, as they couldn't be enforced."""
     if limits is None:
         return NO_LIMITS
     known = {*COUNTED, "seconds", "core_hours"}

@@ -1,1 +1,1 @@
-"""Pages: access, rules, audit and usage."""
+"""Pages about access, rules, audit and usage."""

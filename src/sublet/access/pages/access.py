@@ -1,4 +1,4 @@
-"""What a visitor may use and why not, asking to be let in, and the page on which an operator decides."""
+"""The pages of access: what a visitor may use, requests for access, and an operator's decision."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TONES = {"open": "open", "granted": "good", "refused": "bad"}
 
 
 async def look(request: Request) -> Response:
-    """What the visitor may use."""
+    """Show what the visitor may use."""
     return await _page(request, await visitor(request))
 
 
@@ -50,7 +50,7 @@ async def _page(request: Request, who: Visitor, wrong: SubletError | None = None
 
 
 async def ask(request: Request) -> Response:
-    """Ask to be let in."""
+    """Request access."""
     who, form = await read_form(request)
     target, reason = form.get("name", ""), form.get("why", "")
     noun, _, name = target.partition(":")
@@ -63,7 +63,7 @@ async def ask(request: Request) -> Response:
 
 
 async def one(request: Request) -> Response:
-    """One request; looking at it decides nothing."""
+    """Show a request; this decides nothing."""
     return await _one(request, await visitor(request), {})
 
 
@@ -89,7 +89,7 @@ async def _one(request: Request, who: Visitor, form: dict[str, str], wrong: Subl
 
 
 async def decide(request: Request) -> Response:
-    """Grant or refuse a request; only a form of ours does that."""
+    """Grant or refuse a request, by a form with an anti-forgery token."""
     if request.path_params["change"] not in ("grant", "refuse"):
         raise HTTPException(404)
     who, form = await read_form(request)

@@ -1,4 +1,4 @@
-"""The audit log as a page, and as a file to be saved."""
+"""The audit log as a page, and as a download."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from sublet.web.drawing import clock_of, page
 from sublet.web.entry import Visitor
 from sublet.web.reading import visitor
 
-MOST = 200  # on one page
+MOST = 200  # entries per page
 FIELDS = {"person": "Who", "action": "Action", "noun": "Target", "name": "Name"}
 DAYS = {"since": "From", "until": "To"}
 
 
 async def look(request: Request) -> Response:
-    """What was done, newest first; `before` is where the page before ended."""
+    """Show entries, newest first; `before` is where the previous page ended."""
     who = await _operator(request)
     typed = {field: request.query_params.get(field, "").strip() for field in (*FIELDS, *DAYS)}
     last = request.query_params.get("before", "")
@@ -46,7 +46,7 @@ async def look(request: Request) -> Response:
 
 
 async def export(request: Request) -> Response:
-    """All of it, to be saved."""
+    """Download all matching entries."""
     who, form = await _operator(request), request.query_params.get("format", "csv")
     if form not in TYPES:
         raise HTTPException(404)
@@ -70,7 +70,7 @@ def _sought(typed: dict[str, str], zone: ZoneInfo) -> Sought:
 
 
 def _day(text: str, zone: ZoneInfo) -> datetime | None:
-    """The beginning of a day on the page's clock, as a browser's own field for days writes it; else none."""
+    """Return the start of a day in the page's time zone, as a browser's date field writes it, or None."""
     try:
         return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=zone).astimezone(UTC)
     except ValueError:

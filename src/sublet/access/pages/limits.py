@@ -1,4 +1,4 @@
-"""The fields of a form that say how much someone may use, and until when."""
+"""The form fields for limits and expiry."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LABELS = {name: (label, hint) for name, (_, _, label, hint) in LIMIT_TEXTS.items
 
 
 def read_grant(form: dict[str, str], now: datetime) -> dict[str, Any]:
-    """The limits and the last day that a form names."""
+    """Read the limits and the last day from a form."""
     typed = {name: text for name in AMOUNTS if (text := form.get(name, "").strip())}
     limits = Limits(**{name: parse_amount(name, text) for name, text in typed.items()})
     until = form.get("expires", "").strip()

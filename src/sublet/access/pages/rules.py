@@ -1,4 +1,4 @@
-"""Access rules, as operators see, add and remove them on a page."""
+"""The page on which operators list, add and remove access rules."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sublet.web.reading import read_form, visitor
 
 
 async def look(request: Request) -> Response:
-    """All rules, and a form for another, which a link may have filled in part."""
+    """Show all rules, and a form to add one, which a link may have filled in partly."""
     filled = {field: request.query_params.get(field, "") for field in ("who", "noun", "name")}
     return await _page(request, await visitor(request), {field: text for field, text in filled.items() if text})
 
@@ -51,7 +51,7 @@ async def _page(
 
 
 async def add(request: Request) -> Response:
-    """Add a rule, and say what goes on without access."""
+    """Add a rule, and list the sessions that continue without access."""
     who, form = await read_form(request)
     service = service_of(request)
     fields: dict[str, Any] = {field: form.get(field, "").strip() for field in ("effect", "who", "noun", "name", "note")}
@@ -64,7 +64,7 @@ async def add(request: Request) -> Response:
 
 
 async def remove(request: Request) -> Response:
-    """Remove a rule, and say what goes on without access."""
+    """Remove a rule after confirmation, and list the sessions that continue without access."""
     who, form = await read_form(request)
     service, id = service_of(request), request.path_params["id"]
     if not is_confirmed(form):

@@ -1,4 +1,4 @@
-"""What people used, as a page and as a table to be saved; and the accounts that there are, with their places."""
+"""Usage as a page and as a download, and the accounts with their load."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FIELDS = {"quarter": "Quarter", "platform": "Account", "person": "Person"}
 
 
 async def look(request: Request) -> Response:
-    """The visitor's own; an operator sees everybody's."""
+    """Show the visitor's own usage, or everybody's for an operator."""
     who = await visitor(request)
     service = service_of(request)
     typed, wrong = _read_filters(request, who), None
@@ -36,7 +36,7 @@ async def look(request: Request) -> Response:
 
 
 async def export(request: Request) -> Response:
-    """The same, to be saved."""
+    """Download the usage as CSV."""
     who = await visitor(request)
     text = csv_text(await _report(request, who, _read_filters(request, who)))
     return Response(text, media_type=CSV, headers={"content-disposition": 'attachment; filename="usage.csv"'})

@@ -1,1 +1,1 @@
-"""The SQL of access rules, requests for access, community accounts and usage."""
+"""The SQL of access rules, requests for access, community accounts, budgets and usage."""

@@ -1,4 +1,4 @@
-"""Requests for access: who wants to use what, why, and what an operator said."""
+"""Requests for access: who wants to use what and why, and the operator's answer."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class AccessRequests:
     """The requests for access, as one transaction sees and changes them."""
 
     def __init__(self, sql: Sql) -> None:
-        """Of this transaction."""
+        """Work in this transaction."""
         self._sql = sql
 
     def add(self, request: AccessRequest) -> None:
-        """Record it."""
+        """Add a request."""
         self._sql.change(
             ADD,
             {
@@ -60,7 +60,7 @@ class AccessRequests:
         )
 
     def find(self, name: str) -> list[AccessRequest]:
-        """The one with this id, else those whose ids begin so, a few of them if there are many."""
+        """Return the request with this id, or some of those whose ids begin with it."""
         if row := self._sql.row(GET, {"request_id": plain(name)}):
             return [_request(row)]
         low = name.lower()
@@ -69,23 +69,23 @@ class AccessRequests:
         return [_request(row) for row in self._sql.rows(BY_PREFIX, {"low": low, "high": low + "g"})]
 
     def open(self, person: str, noun: str, name: str) -> AccessRequest | None:
-        """The one that a person has open for this, if there is one."""
+        """Return a person's open request for this target, or None."""
         row = self._sql.row(OPEN, {"of_person": plain(person), "of_noun": noun, "of_name": plain(name)})
         return _request(row) if row else None
 
     def count_open(self, person: str) -> int:
-        """How many a person has open."""
+        """Count a person's open requests."""
         return self._sql.number(COUNT, {"of_person": plain(person)})
 
     def list(self, *, person: str = "", state: str = "", limit: int = 100) -> list[AccessRequest]:
-        """Newest first: all, one person's, or those in one state."""
+        """List requests, newest first: all, one person's, or those in one state."""
         query = REQUEST.order_by(A.created.desc(), A.id).limit(limit)
         query = query.where(A.person == plain(person)) if person else query
         query = query.where(A.state == state) if state else query
         return [_request(row) for row in self._sql.select(query)]
 
     def decide(self, id: str, state: str, *, now: datetime, by: str, answer: str, rule: str = "") -> bool:
-        """Close it; False if someone has decided already."""
+        """Decide an open request; return False if it was decided already."""
         decided = {
             "request_id": id,
             "new_state": state,

@@ -32,46 +32,46 @@ class AccountStore:
     """The accounts, as one transaction sees and changes them."""
 
     def __init__(self, sql: Sql) -> None:
-        """Of this transaction."""
+        """Work in this transaction."""
         self._sql = sql
 
     def add(self, account: Account, key: str, now: datetime) -> None:
-        """Record a new one with its sealed key."""
+        """Add an account with its sealed key."""
         row = {"name": account.name, "settings": dump(ACCOUNT, account), "capacity": account.capacity, "key": key}
         self._sql.change(ADD, {**row, "created": micros(now), "changed": micros(now), "by": plain(account.by)})
 
     def change(self, account: Account, now: datetime) -> bool:
-        """Record what is known of it now; whether there is such a one."""
+        """Update an account; return whether it exists."""
         row = {"s": dump(ACCOUNT, account), "most": account.capacity, "at": micros(now), "of_name": account.name}
         return self._sql.change(SET, row) > 0
 
     def get(self, name: str) -> Account | None:
-        """One, by its name."""
+        """Return an account by name."""
         return _account(self._sql.row(GET, {"of_name": plain(name)}))
 
     def list(self) -> list[Account]:
-        """All of them, by name."""
+        """List all accounts, by name."""
         return [account for account in map(_account, self._sql.rows(LIST, {})) if account]
 
     def key(self, name: str) -> str:
-        """The sealed key of one; empty if there is no such account."""
+        """Return an account's sealed key; empty if there is no such account."""
         row = self._sql.row(KEY, {"of_name": plain(name)})
         return "" if row is None else str(row[0])
 
     def keys(self) -> dict[str, str]:
-        """The sealed keys of all."""
+        """Return the sealed keys of all accounts, by name."""
         return dict(self._sql.rows(KEYS, {}))
 
     def seal(self, name: str, key: str) -> None:
-        """Another sealed form of its key, or another key."""
+        """Replace an account's sealed key."""
         self._sql.change(SET_KEY, {"of_name": name, "sealed": key})
 
     def remove(self, name: str) -> bool:
-        """Forget one; whether it was there."""
+        """Remove an account; return whether it was there."""
         return self._sql.change(REMOVE, {"of_name": plain(name)}) > 0
 
     def stamp(self) -> tuple[int, int]:
-        """What changes when an account is added, changed or removed."""
+        """Return a stamp that changes when an account is added, changed or removed."""
         row = self._sql.row(STAMP, {}) or (0, 0)
         return int(row[0]), int(row[1] or 0)
 

@@ -1,4 +1,4 @@
-"""Budgets, and what sessions took of them: kept when sessions are forgotten, so that nobody deletes what they spent."""
+"""Budgets and the charges of sessions; charges outlive their sessions, so that nobody deletes what they spent."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ class BudgetStore:
     """The budgets, as one transaction sees and changes them."""
 
     def __init__(self, sql: Sql) -> None:
-        """Of this transaction."""
+        """Work in this transaction."""
         self._sql = sql
 
     def add(self, budget: Budget) -> None:
-        """Let it count."""
+        """Add a budget."""
         values: dict[str, Any] = {
             "id": budget.id,
             "holder": plain(budget.holder),
@@ -68,11 +68,11 @@ class BudgetStore:
         self._sql.change(ADD, values)
 
     def list(self) -> Sequence[Budget]:
-        """All of them, oldest first."""
+        """List all budgets, oldest first."""
         return [_budget(row) for row in self._sql.recall(ALL, {})]
 
     def find(self, name: str) -> Sequence[Budget]:
-        """The one with this id, else those whose ids begin so, a few of them if there are many."""
+        """Return the budget with this id, or some of those whose ids begin with it."""
         if row := self._sql.row(GET, {"budget_id": plain(name)}):
             return [_budget(row)]
         low = name.lower()
@@ -81,12 +81,12 @@ class BudgetStore:
         return [_budget(row) for row in self._sql.rows(BY_PREFIX, {"low": low, "high": low + "g"})]
 
     def remove(self, id: str) -> None:
-        """Let it count no more, and forget what was charged to it."""
+        """Remove a budget, and its charges."""
         self._sql.change(FORGET, {"budget_id": id})
         self._sql.change(REMOVE, {"budget_id": id})
 
     def charge(self, charge: BudgetCharge, time: timedelta) -> None:
-        """So much is reserved of a budget for a session that may take so long; or another amount than before."""
+        """Reserve an amount of a budget for a session of this duration, replacing its earlier charge."""
         row = {
             "of_session": charge.session,
             "of_budget": charge.budget,
@@ -99,12 +99,12 @@ class BudgetStore:
             self._sql.change(CHARGE, {**values, **amounts})
 
     def charges_of(self, session: str) -> dict[str, float]:
-        """What a session takes of each budget."""
+        """Return what a session takes from each budget."""
         rows = self._sql.rows(OF_SESSION, {"of_session": session})
         return {budget: float(amount) for _, budget, _, amount in rows}
 
     def sum_spent(self, budget: Budget, person: str, now: datetime) -> float:
-        """What was spent of a budget in its present period, and is reserved; of one's own, by this person."""
+        """Sum what is spent and reserved of a budget in its current period; by this person, unless it is shared."""
         given = {"of_budget": budget.id, "since": micros(budget.begin(now))}
         if budget.is_shared:
             return float(self._sql.rows(SPENT, given)[0][0])

@@ -1,4 +1,4 @@
-"""Access rules: added, found and removed. They are read anew for each decision, so that a change counts at once."""
+"""Access rules. They are read for each decision, so that a change takes effect at once."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Rules:
     """The access rules, as one transaction sees and changes them."""
 
     def __init__(self, sql: Sql) -> None:
-        """Of this transaction."""
+        """Work in this transaction."""
         self._sql = sql
 
     def add(self, rule: AccessRule) -> None:
-        """Let it count."""
+        """Add a rule."""
         self._sql.change(
             ADD,
             {
@@ -51,7 +51,7 @@ class Rules:
         )
 
     def find(self, name: str) -> list[AccessRule]:
-        """The one with this id, else those whose ids begin so, a few of them if there are many."""
+        """Return the rule with this id, or some of those whose ids begin with it."""
         if row := self._sql.row(GET, {"rule_id": plain(name)}):
             return [_rule(row)]
         low = name.lower()
@@ -60,16 +60,16 @@ class Rules:
         return [_rule(row) for row in self._sql.rows(BY_PREFIX, {"low": low, "high": low + "g"})]
 
     def list(self, noun: str = "") -> list[AccessRule]:
-        """All of them, or those about one noun; oldest first."""
+        """List all rules, or those about one noun; oldest first."""
         rows = self._sql.recall(OF_NOUN, {"of_noun": noun}) if noun else self._sql.recall(ALL, {})
         return [_rule(row) for row in rows]
 
     def remove(self, id: str) -> bool:
-        """Let it count no more; whether there was one."""
+        """Remove a rule; return whether there was one."""
         return self._sql.change(REMOVE, {"rule_id": id}) > 0
 
     def apps(self) -> tuple[str, ...]:
-        """The names of the apps that can be run."""
+        """Return the names of the apps that can be run."""
         return tuple(row[0] for row in self._sql.rows(APPS, {}))
 
 
@@ -80,5 +80,5 @@ def _rule(row: Row) -> AccessRule:
 
 @lru_cache(maxsize=256)
 def _limits(text: str) -> Limits:
-    """Limits, which are a value: those of the same words are the same."""
+    """Parse limits; cached, as they are immutable."""
     return LIMITS.validate_json(text)

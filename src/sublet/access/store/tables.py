@@ -1,4 +1,4 @@
-"""Who may use how much, who did, and the accounts that they used."""
+"""Tables of access rules, usage, budgets, requests for access, and community accounts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ rules = Table(
     Column("id", Id, primary_key=True),
     Column("effect", Text, nullable=False),  # allow or deny
     Column("who", Text, nullable=False),  # a pattern such as *@illinois.edu, group:NAME, or a person's name
-    Column("noun", Text, nullable=False),  # system, account, pledge or app
+    Column("noun", Text, nullable=False),  # system, account, pledge, app, place or project
     Column("name", Text, nullable=False),  # a pattern of the noun's names
     Column("limits", Text, nullable=False),  # the most of each amount
     Column("created", BigInteger, nullable=False),
@@ -24,17 +24,17 @@ rules = Table(
 uses = Table(
     "uses",
     metadata,
-    Column("session", Id, primary_key=True),  # that was accepted on a gateway; this row outlives it
+    Column("session", Id, primary_key=True),  # accepted on a gateway; this row outlives the session
     Column("person", Text, nullable=False),
     Column("platform", Text, nullable=False),
-    Column("app", Text, nullable=False),  # the name of the app that it runs; empty: none
+    Column("app", Text, nullable=False),  # the name of its app; empty: none
     Column("accepted", BigInteger, nullable=False),
     Column("nodes", BigInteger, nullable=False),
     Column("cores", BigInteger, nullable=False),  # over all its nodes
     Column("gpus", BigInteger, nullable=False),
     Column("reserved", BigInteger, nullable=False),  # microseconds that it may take
     Column("started", BigInteger),
-    Column("ended", BigInteger),  # NULL: it is under way
+    Column("ended", BigInteger),  # NULL: active
     Index(None, "person", "platform", "ended"),
     Index(None, "person", "app", "ended"),
     Index(None, "ended"),
@@ -45,7 +45,7 @@ draws = Table(
     metadata,
     Column("session", Id, ForeignKey("uses.session"), primary_key=True),
     Column("pledge", Text, primary_key=True),
-    Column("cores", Double, nullable=False),  # over all its nodes: its part of the session
+    Column("cores", Double, nullable=False),  # its part of the session, over all nodes
     Index(None, "pledge"),
 )
 
@@ -67,13 +67,13 @@ budgets = Table(
 charges = Table(
     "charges",
     metadata,
-    Column("session", Id, primary_key=True),  # this row outlives it
+    Column("session", Id, primary_key=True),  # this row outlives the session
     Column("budget", Id, ForeignKey("budgets.id"), primary_key=True),
     Column("person", Text, nullable=False),
-    Column("amount", Double, nullable=False),  # for all of its time
+    Column("amount", Double, nullable=False),  # for the full reserved time
     Column("reserved", BigInteger, nullable=False),  # microseconds that it may take
     Column("started", BigInteger),
-    Column("ended", BigInteger),  # NULL: it is under way
+    Column("ended", BigInteger),  # NULL: active
     Index(None, "budget", "person", "ended"),
 )
 
@@ -90,7 +90,7 @@ access_requests = Table(
     Column("decided", BigInteger),
     Column("by", Text, nullable=False),
     Column("answer", Text, nullable=False),
-    Column("rule", Id, nullable=False),  # that came of it
+    Column("rule", Id, nullable=False),  # the rule that granted it
     Index(None, "person", "created"),
     Index(None, "state", "created"),
 )
@@ -99,8 +99,8 @@ accounts = Table(
     "accounts",
     metadata,
     Column("name", Text, primary_key=True),
-    Column("settings", Text, nullable=False),  # all that is known of it but its key
-    Column("capacity", BigInteger, nullable=False),  # its sessions at the site at once
+    Column("settings", Text, nullable=False),  # everything but its key
+    Column("capacity", BigInteger, nullable=False),  # concurrent sessions at the site
     Column("key", Text, nullable=False),  # its private key, sealed
     Column("created", BigInteger, nullable=False),
     Column("changed", BigInteger, nullable=False),
@@ -110,7 +110,7 @@ accounts = Table(
 turns = Table(
     "turns",
     metadata,
-    Column("session", Id, primary_key=True),  # that waits to be submitted by an account, or was
+    Column("session", Id, primary_key=True),  # waits to be submitted by an account, or was
     Column("account", Text, nullable=False),
     Column("person", Text, nullable=False),
     Column("asked", BigInteger, nullable=False),

@@ -1,4 +1,4 @@
-"""What accepted sessions of a gateway take: kept when they are forgotten, so that nobody deletes what they used."""
+"""What a gateway's accepted sessions use; rows outlive their sessions, so that nobody deletes what they used."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ DRAWN = select(
 ).where(U.person == bind("of_person"), or_(UNDER_WAY, U.ended >= bind("since")), D.pledge == bind("of_name"))
 BY = {
     "app": TOTAL.where(U.app == bind("of_name")),
-    "place": TOTAL.where(false()),  # nothing is counted of a directory
-    "project": TOTAL.where(false()),  # budgets count what is charged to one
+    "place": TOTAL.where(false()),  # use of a directory isn't counted
+    "project": TOTAL.where(false()),  # budgets count what is charged to a project
     "pledge": DRAWN.select_from(draws.join(uses, U.session == D.session)),
 }
 ELSE = TOTAL.where(U.platform == bind("of_name"))
@@ -65,14 +65,14 @@ COUNTED = exists().where(U.session == S.id, U.ended.is_not(None))
 
 
 class Uses:
-    """What people use, as one transaction sees and adds to it."""
+    """Usage, as one transaction sees and adds to it."""
 
     def __init__(self, sql: Sql) -> None:
-        """Of this transaction."""
+        """Work in this transaction."""
         self._sql = sql
 
     def add(self, session: Session, wanted: TotalAmounts, app: str, now: datetime) -> None:
-        """A session was accepted: all of this is reserved for it until it ends."""
+        """Record an accepted session, with everything that is reserved for it until it ends."""
         self._sql.change(
             ADD,
             {
@@ -94,29 +94,29 @@ class Uses:
         self._sql.change_many(DRAW, [{"session": session.id, "pledge": name, "cores": cores} for name, cores in rows])
 
     def extend(self, session: str, time: timedelta) -> None:
-        """It may take so long now."""
+        """Change the time that is reserved for a session."""
         self._sql.change(EXTEND, {"of_session": session, "new_reserved": _length(time)})
 
     def of(self, person: str, noun: str, name: str, since: datetime) -> Use:
-        """What a person has under way there, and the core-hours of that and of what ended since."""
+        """Return a person's active sessions on a target, and the core-hours of these and of those that ended since."""
         given_ = {"of_person": plain(person), "of_name": plain(name), "since": micros(since)}
         jobs, taken = self._sql.rows(BY.get(noun, ELSE), given_)[0]
         return Use(int(jobs), float(taken) / HOUR)
 
     def count_drawn(self, platform: str, pledge: str) -> dict[str, int]:
-        """What all sessions under way on a platform take that draw on a pledge there."""
+        """Sum the cores and GPUs of all active sessions under a pledge of a platform."""
         cores, gpus = self._sql.rows(IN_USE, {"of_platform": platform, "of_pledge": pledge})[0]
         return {"cores": round(cores), "gpus": round(gpus)}
 
     def sum_bytes_drawn(self, platform: str, pledge: str) -> dict[str, int]:
-        """The memory and storage of the same sessions, which are not kept beyond their end."""
+        """Sum the memory and storage of these sessions, from their offers."""
         rows = self._sql.rows(DRAWN_SESSIONS, {"of_platform": platform, "of_pledge": pledge})
         offers = [read_session(row).offer for row in rows]
         memory = sum(offer.amounts.total.memory for offer in offers)
         return {"memory": memory, "storage": sum(sum(offer.storage.values()) for offer in offers)}
 
     def ran(self, since: datetime, until: datetime, *, person: str = "", platform: str = "") -> list[Ran]:
-        """What ran in a period, deleted meanwhile or not, and what runs."""
+        """List the sessions that ran in a period, deleted or not, and those still running."""
         over = OVER.where(U.ended >= micros(since), U.started < micros(until))
         live = SESSION.where(S.started < micros(until), or_(S.ended.is_(None), S.ended >= micros(since)), ~COUNTED)
         for column, other, value in ((U.person, S.person, person), (U.platform, S.platform, platform)):
@@ -126,13 +126,13 @@ class Uses:
         return ended + [use for row in self._sql.select(live) if (use := ran(read_session(row)))]
 
     def app_of(self, version: str) -> str:
-        """The name of the app that a version is of; empty if there is none."""
+        """Return the app of a version; empty if there is none."""
         row = self._sql.row(APP, {"version_id": plain(version)}) if version else None
         return str(row[0]) if row else ""
 
 
 def end_use(session: Session, now: datetime) -> dict[str, Any]:
-    """What END_USE is given when a session has ended."""
+    """Return the parameters of END_USE for a session that has ended."""
     ended = session.ended or now
     return {"of_session": session.id, "new_started": micros_or_none(session.started), "new_ended": micros(ended)}
 

@@ -1,1 +1,1 @@
-"""What travels over HTTP about access, accounts, pledges, audit and usage."""
+"""The views of access, accounts, pledges, audit and usage in the HTTP API."""

@@ -1,4 +1,4 @@
-"""Access: rules, how someone stands by them, and requests to be let in."""
+"""The views of access rules, standings, and requests for access."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 @dataclass(frozen=True, kw_only=True)
 class LimitsView:
-    """The most of each amount; none: as much as there is. Those of a session are over all its nodes together."""
+    """The most of each amount; null: no limit. Limits of a session are totals over all its nodes."""
 
     cores: int | None = None
     memory: int | None = None  # bytes
@@ -16,7 +16,7 @@ class LimitsView:
     nodes: int | None = None
     time: timedelta | None = None
     hours: float | None = None  # core-hours of one session
-    jobs: int | None = None  # sessions at once
+    jobs: int | None = None  # concurrent sessions
     hours_month: float | None = None  # core-hours in a calendar month (UTC)
 
 
@@ -27,7 +27,7 @@ class RuleView:
     id: str
     effect: str  # allow or deny
     who: str  # *@illinois.edu, group:NAME, or a person's name
-    noun: str  # system, account, pledge or app
+    noun: str  # system, account, pledge, app, place or project
     name: str
     limits: LimitsView
     created: datetime
@@ -38,7 +38,7 @@ class RuleView:
 
 @dataclass(frozen=True, kw_only=True)
 class RuleAsk:
-    """Asks for an access rule."""
+    """An access rule to add."""
 
     effect: str
     who: str
@@ -58,7 +58,7 @@ class RuleList:
 
 @dataclass(frozen=True, kw_only=True)
 class RunningView:
-    """A session that goes on although its owner has lost access to what it runs on."""
+    """A session that continues although its owner has lost access to its platform."""
 
     session: str
     name: str
@@ -69,7 +69,7 @@ class RunningView:
 
 @dataclass(frozen=True, kw_only=True)
 class RuleChange:
-    """A rule that was added or removed, what there is to say to it, and what runs on."""
+    """A rule that was added or removed, with notes, and the sessions that continue without access."""
 
     rule: RuleView
     notes: tuple[str, ...] = ()
@@ -78,24 +78,24 @@ class RuleChange:
 
 @dataclass(frozen=True, kw_only=True)
 class AccessView:
-    """How someone stands with one target: whether they may use it, by which rules, how much, and what is left."""
+    """A person's standing with one target: whether they may use it, by which rules, how much, and what is left."""
 
     noun: str
     name: str
     allowed: bool
     why: str
-    how: str = ""  # to get access, where they have none
-    rules: tuple[str, ...] = ()  # the ids of those that decided
+    how: str = ""  # how to get access, if they have none
+    rules: tuple[str, ...] = ()  # the ids of the deciding rules
     limits: LimitsView
-    limit_rules: dict[str, str] = field(default_factory=dict)  # an amount → the rule that its limit comes from
-    jobs: int = 0  # sessions under way
+    limit_rules: dict[str, str] = field(default_factory=dict)  # amount → the rule that sets its limit
+    jobs: int = 0  # active sessions
     hours: float = 0.0  # core-hours used and reserved this month
-    asked: str = ""  # the request for access that is open
+    asked: str = ""  # the open request for access
 
 
 @dataclass(frozen=True, kw_only=True)
 class AccessList:
-    """What someone may use, and what not."""
+    """What someone may and may not use."""
 
     person: str
     items: tuple[AccessView, ...]
@@ -103,16 +103,16 @@ class AccessList:
 
 @dataclass(frozen=True, kw_only=True)
 class AccessAsk:
-    """Asks to be let in."""
+    """A request for access to make."""
 
     name: str
-    noun: str = ""  # none: whatever is called so
+    noun: str = ""  # empty: any target of this name
     why: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class AccessAnswer:
-    """Decides on a request: what is granted, and what its asker is told."""
+    """The decision on a request: what is granted, and the answer to the person."""
 
     limits: LimitsView = field(default_factory=LimitsView)
     expires: datetime | None = None
@@ -121,7 +121,7 @@ class AccessAnswer:
 
 @dataclass(frozen=True, kw_only=True)
 class AccessRequestView:
-    """A request to be let in."""
+    """A request for access."""
 
     id: str
     person: str
@@ -138,14 +138,14 @@ class AccessRequestView:
 
 @dataclass(frozen=True, kw_only=True)
 class AccessRequestList:
-    """Requests to be let in, newest first."""
+    """Requests for access, newest first."""
 
     items: tuple[AccessRequestView, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class AccessAsked:
-    """A request as it is now, and what there is to say to it."""
+    """A request for access, with notes."""
 
     request: AccessRequestView
     notes: tuple[str, ...] = ()

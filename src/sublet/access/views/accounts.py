@@ -1,4 +1,4 @@
-"""Community accounts: what everybody sees of them, what operators do, and how an `hpc.json` is read."""
+"""The views of community accounts, and of the import of an `hpc.json`."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class AccountView:
-    """An account; the second half is shown to operators alone, and its private key to nobody."""
+    """An account; the second half is shown to operators only, and the private key to nobody."""
 
     name: str
     description: str = ""
     kind: str = "slurm"  # of its platform
-    capacity: int = 0  # its sessions at the site at once, of all people
+    capacity: int = 0  # concurrent sessions at the site, of all people
     there: int = 0
-    waiting: int = 0  # for a turn
-    mine: int = 0  # of those that are there
+    waiting: int = 0  # waiting for a turn
+    mine: int = 0  # the viewer's own, of those that are there
     problem: str = ""  # why it can't be used at present
     host: str = ""
     port: int = 0
@@ -32,9 +32,9 @@ class AccountView:
     wckey: bool = False
     globus: dict[str, str] = field(default_factory=dict)
     key: str = ""  # the fingerprint of its key
-    public: str = ""  # the public half of it
-    certificate: bool = False  # whether there is one beside the key
-    host_keys: tuple[str, ...] = ()  # fingerprints that were confirmed
+    public: str = ""  # the public key
+    certificate: bool = False  # whether the key has one
+    host_keys: tuple[str, ...] = ()  # confirmed fingerprints
     created: datetime | None = None
     changed: datetime | None = None
     by: str = ""
@@ -49,7 +49,7 @@ class AccountList:
 
 @dataclass(frozen=True, kw_only=True)
 class AccountRule:
-    """A rule that comes with an account: who may use it, who not, and of what nobody gets more."""
+    """A rule that comes with an account: who may use it, who may not, or a cap for everybody."""
 
     effect: str  # allow or deny
     who: str
@@ -58,14 +58,14 @@ class AccountRule:
 
 @dataclass(frozen=True, kw_only=True)
 class AccountAsk:
-    """Adds an account. Its private key is stored sealed, and never shown again."""
+    """An account to add. Its private key is stored sealed, and never shown again."""
 
     name: str
     host: str
     user: str
     key: str  # the private key, as ssh-keygen writes it
-    passphrase: str = ""  # of the key, if it has one; it is not stored
-    host_keys: tuple[str, ...] = ()  # `ssh-ed25519 AAAA…`, which somebody has confirmed
+    passphrase: str = ""  # of the key, if it has one; not stored
+    host_keys: tuple[str, ...] = ()  # `ssh-ed25519 AAAA…`, confirmed by somebody
     certificate: str = ""
     port: int = 22
     connector: str = "SlurmConnector"
@@ -84,7 +84,7 @@ class AccountAsk:
 
 @dataclass(frozen=True, kw_only=True)
 class AccountChange:
-    """Changes an account; what is not given stays as it is."""
+    """Changes to an account; fields that aren't given stay as they are."""
 
     host: str | None = None
     user: str | None = None
@@ -106,7 +106,7 @@ class AccountChange:
 
 @dataclass(frozen=True, kw_only=True)
 class HostAsk:
-    """Asks which keys a host shows."""
+    """The host whose keys are asked for."""
 
     host: str
     port: int = 22
@@ -122,7 +122,7 @@ class HostKeyView:
 
 @dataclass(frozen=True, kw_only=True)
 class HostKeyList:
-    """All that it shows."""
+    """The keys that a host shows."""
 
     items: tuple[HostKeyView, ...]
 
@@ -145,26 +145,26 @@ class NoteView:
 
 @dataclass(frozen=True, kw_only=True)
 class AccountPlan:
-    """What one `hpc` object would be here; what is `refused` must be given up by name."""
+    """What one `hpc` object would become here; `refused` fields must be left out by name."""
 
     name: str
-    fields: dict[str, Any]  # as AccountAsk has them
+    fields: dict[str, Any]  # as in AccountAsk
     notes: tuple[NoteView, ...]
     key_path: str = ""
     rules: tuple[AccountRule, ...] = ()
     refused: tuple[str, ...] = ()
-    problem: str = ""  # why it can be no account here; the others can
+    problem: str = ""  # why it can't be an account here; others may still be
 
 
 @dataclass(frozen=True, kw_only=True)
 class AccountPlanList:
-    """All of a document."""
+    """The plans for all accounts of a document."""
 
     items: tuple[AccountPlan, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class RekeyView:
-    """What was sealed anew: noun → how many."""
+    """What was sealed again: noun → how many."""
 
     sealed: dict[str, int]

@@ -1,4 +1,4 @@
-"""The audit log: who did what."""
+"""The views of the audit log."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class AuditView:
-    """One act."""
+    """One action."""
 
     id: int
     time: datetime
-    person: str  # who did it; empty: nobody who is known
+    person: str  # who did it; empty: nobody known
     action: str
     noun: str
     name: str
@@ -23,7 +23,7 @@ class AuditView:
 
 @dataclass(frozen=True, kw_only=True)
 class AuditPage:
-    """Acts in the order in which they were written down."""
+    """Actions, in the order in which they were recorded."""
 
     items: tuple[AuditView, ...]
-    next: int | None = None  # what to go on `after`
+    next: int | None = None  # the `after` of the next page

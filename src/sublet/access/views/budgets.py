@@ -1,4 +1,4 @@
-"""Budgets: what someone may spend in a period, and what is spent."""
+"""The views of budgets."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class BudgetView:
     period: str  # month, quarter, year or total
     platform: str = "*"
     created: datetime
-    since: datetime  # when the present period began
+    since: datetime  # when the current period began
     until: datetime | None = None
-    spent: float | None = None  # in the present period, and reserved; none: each person's own, and not the asker's
+    spent: float | None = None  # spent or reserved in the current period; null: each person's own, and not the viewer's
     left: float | None = None
     by: str = ""
     note: str = ""
@@ -28,7 +28,7 @@ class BudgetView:
 
 @dataclass(frozen=True, kw_only=True)
 class BudgetAsk:
-    """Asks for a budget: an amount with its unit, as in `500 EUR`, `1000 core-hours`, `20 kWh` or `5 kg`."""
+    """A budget to add: an amount with its unit, as in `500 EUR`, `1000 core-hours`, `20 kWh` or `5 kg`."""
 
     holder: str
     limit: str

@@ -1,4 +1,4 @@
-"""Access as it travels: rules, standings and requests as views, and limits back."""
+"""Conversions between access values and their views."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ OWN = "this service is your own"
 
 
 def limits_view(limits: Limits) -> LimitsView:
-    """Limits as they travel."""
+    """Return limits as their view."""
     return LimitsView(**{name: getattr(limits, name) for name in AMOUNTS})
 
 
 def limits_of(view: LimitsView) -> Limits:
-    """Limits as they came."""
+    """Return the limits of a view."""
     return Limits(**{name: getattr(view, name) for name in AMOUNTS})
 
 
 def rule_view(rule: AccessRule) -> RuleView:
-    """A rule as it travels."""
+    """Return a rule as its view."""
     return RuleView(
         id=rule.id,
         effect=rule.effect,
@@ -36,7 +36,7 @@ def rule_view(rule: AccessRule) -> RuleView:
 
 
 def access_view(decision: Decision, use: Use, asked: str = "") -> AccessView:
-    """How someone stands with one target."""
+    """Return a person's standing with one target as its view."""
     sources = {name: rule.id for name, _ in decision.limits.list_given() if (rule := decision.sets(name))}
     return AccessView(
         noun=decision.noun,
@@ -54,7 +54,7 @@ def access_view(decision: Decision, use: Use, asked: str = "") -> AccessView:
 
 
 def request_view(request: AccessRequest) -> AccessRequestView:
-    """A request to be let in, as it travels."""
+    """Return a request for access as its view."""
     return AccessRequestView(
         id=request.id,
         person=request.person,

@@ -1,4 +1,4 @@
-"""Pledges: parts of platforms, and who may draw on them."""
+"""The views of pledges."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from sublet.access.views.access import LimitsView, RuleView
 
 @dataclass(frozen=True, kw_only=True)
 class PledgeView:
-    """A part of a platform: a pledge, or what is open."""
+    """A part of a platform: a pledge, or open capacity."""
 
     platform: str
     name: str
     title: str = ""
     cores: int
-    taken: int  # booked or held now; what draws on several parts counts in each by their sizes
-    free: int  # what who draws on this alone could have now
-    memory: int | None = None  # bytes that are pledged beside cores; none: nothing is said of it
+    taken: int  # booked or held now; a session under several parts counts in each by their sizes
+    free: int  # what someone who uses only this part could have now
+    memory: int | None = None  # bytes that are pledged beside cores; null: not stated
     gpus: int | None = None
     storage: int | None = None  # bytes
-    when: str = ""  # in force only then, and open else; empty: always
-    added: bool = False  # by an operator, who can change it; else the settings have it, or it is what is open
-    allowed: bool  # whether the asker may draw on it
+    when: str = ""  # when it is in force; empty: always
+    added: bool = False  # by an operator, who can change it; otherwise it is in the settings, or open capacity
+    allowed: bool  # whether the viewer may use it
     why: str
-    how: str = ""  # to get access, where they have none
+    how: str = ""  # how to get access, if they have none
     limits: LimitsView
-    rules: tuple[RuleView, ...] = ()  # about it; for operators
+    rules: tuple[RuleView, ...] = ()  # the rules about it, for operators
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,20 +38,20 @@ class PledgeList:
 
 @dataclass(frozen=True, kw_only=True)
 class PledgeEdit:
-    """Changes what is named of a pledge; 0, or an empty text, says nothing of it any more."""
+    """Changes to a pledge; 0 or an empty text removes a field."""
 
     cores: int | None = None
-    memory: str | None = None  # as in 512GiB
+    memory: str | None = None  # such as 512GiB
     gpus: int | None = None
-    storage: str | None = None  # as in 20TiB, of all pools together
-    when: str | None = None  # as in `nights, weekends`
-    zone: str | None = None  # of `when`, as in Europe/London
+    storage: str | None = None  # such as 20TiB, of all pools together
+    when: str | None = None  # such as `nights, weekends`
+    zone: str | None = None  # of `when`, such as Europe/London
     title: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class PledgeAsk(PledgeEdit):
-    """Pledges a part of a platform."""
+    """A pledge to add."""
 
     platform: str
     name: str
@@ -59,7 +59,7 @@ class PledgeAsk(PledgeEdit):
 
 @dataclass(frozen=True, kw_only=True)
 class AddedPledgeView:
-    """A pledge that an operator added, as it was said."""
+    """A pledge that an operator added, as it was given."""
 
     platform: str
     name: str

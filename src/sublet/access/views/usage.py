@@ -1,4 +1,4 @@
-"""What people used."""
+"""The views of usage."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class UsedView:
     platform: str
     person: str
     sessions: int  # that ran in it
-    running: int = 0  # of them, at this moment
+    running: int = 0  # of these, still running
     core_hours: float = 0.0
     node_hours: float = 0.0
     gpu_hours: float = 0.0
@@ -22,7 +22,7 @@ class UsedView:
 
 @dataclass(frozen=True, kw_only=True)
 class QuarterView:
-    """One platform in one quarter, all people together: what allocations' reports ask for."""
+    """One platform in one quarter, all people together, as allocation reports need it."""
 
     quarter: str
     platform: str
@@ -35,7 +35,7 @@ class QuarterView:
 
 @dataclass(frozen=True, kw_only=True)
 class UsageReport:
-    """What was used in a period; times that two quarters share are divided between them."""
+    """The usage in a period; sessions that span quarters are divided between them."""
 
     since: datetime
     until: datetime

@@ -1,4 +1,4 @@
-"""From records of use to a report, with the sums of each quarter."""
+"""Converts usage to a report, with sums per quarter and platform."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sublet.access.views.usage import QuarterView, UsageReport, UsedView
 
 
 def usage_report(since: datetime, until: datetime, rows: Sequence[Used]) -> UsageReport:
-    """Lines as they come, by quarter and platform, and their sums."""
+    """Build a report from rows sorted by quarter and platform, with their sums."""
     items = tuple(
         UsedView(
             quarter=row.quarter,
