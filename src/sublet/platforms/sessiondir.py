@@ -363,7 +363,7 @@ def remove_tree(path: Path) -> None:
 
 
 def read_end(record: dict[str, Any]) -> JobState:
-    """The end's record, as the shim or the platform wrote it."""
+    """Convert the record of an end, written by the shim or the platform, to a job's state."""
     end = End(
         kind=EndKind(record["kind"]),
         code=record.get("code"),
