@@ -1,6 +1,6 @@
-"""Many small tasks: a list, a grid of values or a file of lines becomes words to run, one after the other.
+"""Bags of many small tasks: a list, a grid or table of values, or a file of lines becomes commands to run.
 
-This file travels with the job, so it needs nothing but Python itself.
+This file travels with the job, so it uses the standard library only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ TASKS_AT_MOST = 1_000_000
 RETRIES_AT_MOST = 100
 PARALLEL_AT_MOST = 1024
 PARTS_AT_MOST = 1000
-PER_CORE = 50  # tasks that are worth a job of their own, where nobody says how many parts there are to be
+PER_CORE = 50  # tasks per core that justify another part, if the request doesn't state the number of parts
 FIELDS = ("tasks", "template", "grid", "table", "strict", "file", "retries", "parallel", "parts", "environment")
 BRACES = re.compile(r"(\{\{|\}\}|\{(?![^{}]+\})|\}|[^{}]+)|\{([^{}]+)\}")  # text, or a name in braces
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
@@ -25,7 +25,7 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 
 @dataclass(frozen=True)
 class Task:
-    """One of the bag: its number, from 0, the words to run, and a name or parameters if it was given some."""
+    """One task of a bag: its number from 0, its command, and its name or parameters if it has any."""
 
     number: int
     argv: tuple[str, ...]
@@ -45,7 +45,7 @@ class BagProblem:
 
 
 def count(fields: Mapping[str, Any]) -> int | None:
-    """How many tasks there are; None if only the file of lines can say."""
+    """Return how many tasks there are, or None if that depends on a file of lines."""
     if fields.get("file") is not None:
         return None
     if is_sweep(fields):
@@ -55,21 +55,21 @@ def count(fields: Mapping[str, Any]) -> int | None:
 
 
 def is_sweep(fields: Mapping[str, Any]) -> bool:
-    """Whether its tasks are one template with different values."""
+    """Whether the tasks are one template with different values."""
     return fields.get("grid") is not None or fields.get("table") is not None
 
 
 def parts(fields: Mapping[str, Any], cores: int) -> int:
-    """Into how many parts, each with so many cores, a queue may get it: never more than run, or there are, at once."""
+    """Return how many parts of so many cores to split a bag into: at most its tasks, or what may run in parallel."""
     number = count(fields)
     wanted: int = fields.get("parts") or (1 if number is None else -(-number // (PER_CORE * cores)))
     return max(1, min(wanted, number or wanted, fields.get("parallel") or wanted))
 
 
 def expand(fields: Mapping[str, Any], lines: Iterable[str] = ()) -> Iterator[Task]:
-    """The tasks in order: of a grid the last name changes fastest, of a table and a grid the grid does.
+    """Yield the tasks in order: the last name of a grid changes fastest, and a grid faster than a table.
 
-    Of a file each line that isn't blank is one.
+    Of a file, each line that isn't blank is a task.
     """
     if fields.get("file") is not None:
         return _from_lines(fields.get("template"), lines)
@@ -110,7 +110,7 @@ def _words_of(line: str) -> tuple[str, ...]:
     try:
         return tuple(shlex.split(line))
     except ValueError:
-        return (line,)  # a quote that never ends: no program has this name, so the task fails and shows the line
+        return (line,)  # an unclosed quote: no program has this name, so the task fails and shows the line
 
 
 def _columns(line: str) -> Callable[[str], str]:
@@ -121,9 +121,9 @@ def _columns(line: str) -> Callable[[str], str]:
 def _filler(
     template: Sequence[str], names: Sequence[str], *, strict: bool = False
 ) -> Callable[[Callable[[str], str]], tuple[str, ...]]:
-    """Puts values into the placeholders; a value is data: braces inside it mean nothing.
+    """Return a function that puts values into a template's placeholders; braces inside a value mean nothing.
 
-    Other braces stay; where the template is strict, `{{` and `}}` are braces.
+    Other braces stay as they are; in a strict template, `{{` and `}}` stand for single braces.
     """
     placeholder = re.compile(r"\{(" + "|".join(names) + r")\}")
     cut = [_cut_strictly(word) if strict else placeholder.split(word) for word in template]  # text, name, text, …
@@ -142,7 +142,7 @@ def _filler(
 
 
 def _cut_strictly(word: str) -> list[str]:
-    """Text and names by turns; `{{` and `}}` are text."""
+    """Split a word into text and names by turns; `{{` and `}}` are text."""
     pieces = [""]
     for text, name in BRACES.findall(word):
         if name:
@@ -153,17 +153,17 @@ def _cut_strictly(word: str) -> list[str]:
 
 
 def placeholders(word: str) -> list[str]:
-    """The names in the braces of a word of a strict template; a brace that is none gives an empty name."""
+    """Return the names in braces in a word of a strict template; a stray brace gives an empty name."""
     return [name if name else "" for text, name in BRACES.findall(word) if name or text in ("{", "}")]
 
 
 def as_text(value: Any) -> str:
-    """A value as a word: `true` and `false` as they are written in a request."""
+    """Return a value as text; booleans are `true` and `false`, as in a request."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def problems(fields: Mapping[str, Any]) -> list[BagProblem]:
-    """What is wrong with the fields; nothing else may be called while there is something."""
+    """Return what is wrong with the fields of a bag; other functions expect fields without problems."""
     wrong = _form(fields)
     if not wrong:
         wrong = (
@@ -213,7 +213,7 @@ def _check_list(fields: Mapping[str, Any]) -> list[BagProblem]:
     if not isinstance(tasks, (list, tuple)):
         return [BagProblem("tasks", "tasks must be a list.", str(tasks)[:200], "", '[["sim", "1"], ["sim", "2"]]')]
     if len(tasks) > TASKS_AT_MOST:
-        return []  # said once, by the count
+        return []  # `problems` reports it by the count
     for number, task in enumerate(tasks):
         named = isinstance(task, Mapping)
         if named and (extra := sorted(set(map(str, task)) - {"argv", "name"})):
@@ -285,7 +285,7 @@ def _check_grid(fields: Mapping[str, Any]) -> list[BagProblem]:
 
 
 def _check_used(fields: Mapping[str, Any]) -> list[BagProblem]:
-    """What varies and nothing shows; a name that was mistyped is told before."""
+    """Return a problem for each name of the grid that the template never uses."""
     unused = [
         name for name in fields.get("grid") or {} if not any("{" + name + "}" in word for word in fields["template"])
     ]

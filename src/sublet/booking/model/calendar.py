@@ -21,7 +21,7 @@ from sublet.kernel.errors import NoRoom, NotBookable, NotFound
 
 NOTHING: Mapping[str, int] = MappingProxyType({})
 Pairs = list[tuple[int, int]]  # a node's place in the index, and a packed amount
-Need = tuple[Timeline, int, int, int]  # so much of a pool, from so long before a start, for so long
+Need = tuple[Timeline, int, int, int]  # a pool's line, how much of it, how long before a start, and for how long
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +35,13 @@ class Slot:
 class Calendar:
     """What is booked of some nodes and pools, and where there is room.
 
-    Cores that are taken of a pool of pledges count in each bound that holds for those; of several such takes under one
-    key the most counts, because they are held for offers of which one is taken.
-    For one thread at a time: even asking tidies up inside.
+    Cores that are taken from a pool of pledges count in each bound on those pledges; of several such takes under one
+    key the largest counts, because they are held for offers of which at most one is accepted.
+    It is not thread-safe: even a search changes internal state.
     """
 
     def __init__(self, nodes: Iterable[Node], pools: Mapping[str, int] = NOTHING, *, grain: int = 512) -> None:
-        """Everything is free; a smaller grain makes a finer index, which finds faster and books slower."""
+        """Start with everything free; a smaller grain makes a finer index, which searches faster and books slower."""
         self.nodes = tuple(nodes)
         self.pools: Mapping[str, int] = MappingProxyType(dict(pools))
         order = sorted(self.nodes, key=lambda node: (node.gpus, node.cores, node.memory))
@@ -54,31 +54,31 @@ class Calendar:
         self._takes: dict[str, tuple[Take, ...]] = {}
 
     def take(self, key: str, takes: Iterable[Take]) -> None:
-        """Book them all under a key, or nothing: NotBookable if any is over capacity at any instant."""
+        """Book all takes under a key, or none: raise NotBookable if any exceeds capacity at any instant."""
         wanted = tuple(takes)
         if not self._book(wanted):
             raise NotBookable()
         self._remember(key, wanted)
 
     def put(self, key: str, takes: Iterable[Take]) -> None:
-        """Record what is true already, unchecked; takes of unknown nodes and pools are only remembered."""
+        """Record existing bookings without a check; takes of unknown nodes and pools are only remembered."""
         known = tuple(takes)
         self._add(known)
         self._remember(key, known)
 
     def release(self, key: str) -> tuple[Take, ...]:
-        """Free all that is booked under a key and say what that was."""
+        """Free everything that is booked under a key, and return it."""
         takes = self._takes.pop(key, ())
         self._add(takes, -1)
         return takes
 
     def takes(self, key: str) -> tuple[Take, ...]:
-        """All that is booked under a key."""
+        """Return everything that is booked under a key."""
         return self._takes.get(key, ())
 
     @contextmanager
     def set_aside(self, keys: Iterable[str]) -> Iterator[None]:
-        """Search as if nothing were booked under these keys; afterwards all is as it was."""
+        """Search as if nothing were booked under these keys; the bookings are restored afterwards."""
         released = [(key, self.release(key)) for key in keys]
         try:
             yield
@@ -88,7 +88,7 @@ class Calendar:
                     self.put(key, takes)
 
     def fits(self, takes: Iterable[Take]) -> bool:
-        """Whether all of them could be booked together."""
+        """Whether all takes could be booked together."""
         wanted = tuple(takes)
         if len({(take.where, take.pool) for take in wanted}) == len(wanted):
             return not any(map(_absurd, wanted)) and all(map(self._fits, wanted))
@@ -103,9 +103,9 @@ class Calendar:
         return parts is not None and all(line.fits(start, end, amount) for line, amount in parts)
 
     def extend(self, key: str, until: datetime) -> tuple[Take, ...]:
-        """Let a booking end at `until` and say what is booked now; NoRoom leaves all as it was.
+        """Move a booking's end to `until` and return its takes; raise NoRoom, with no change, if it doesn't fit.
 
-        The key's node takes that end last end at `until`; its pool takes that end then or later move by as much.
+        The node takes that end last then end at `until`; pool takes that end with or after them move by as much.
         """
         takes = self._takes.get(key)
         if takes is None:
@@ -127,7 +127,7 @@ class Calendar:
         return after
 
     def _free_until(self, more: Iterable[Take], by: timedelta, old: datetime) -> datetime:
-        """How far the takes that go on from a booking's end could go, all by the same time."""
+        """Return how late a booking could end if all its takes were extended by the same time."""
         together: dict[tuple[Timeline, int], int] = {}
         for take in more:
             for line, amount in self._parts(take) or ():
@@ -152,13 +152,12 @@ class Calendar:
         tail: timedelta = timedelta(0),
         pledge: str = "",
     ) -> Slot | None:
-        """The earliest start inside the windows at which so many nodes each have the shape free for the whole time.
+        """Find the earliest start in the windows at which so many nodes each have the shape free for the duration.
 
         Each storage pool must have the bytes from `lead` before the start until `tail` after the end; the pledges of
-        the pool `pledge` must have the cores of all nodes for the time itself. Where more nodes would do than are
-        wanted, those are chosen that have the fewest GPUs and then the fewest cores to spare around the start, and of
-        equals the smallest, so that whole nodes are left for whoever needs them. The same calls always give the same
-        answers.
+        the pool `pledge` must have the cores of all nodes for the duration itself. If more nodes fit than are wanted,
+        those with the fewest spare GPUs and then the fewest spare cores around the start are chosen, and of equals the
+        smallest, so that whole nodes stay free. The same calls always give the same answers.
         """
         span, ahead = max(span_of(duration), 1), span_of(lead)
         extent = ahead + span + span_of(tail)
@@ -175,7 +174,7 @@ class Calendar:
         end = BEGINNING
         for window in windows if len(windows) == 1 else sorted(windows, key=lambda window: window.start):
             start = micros(window.start)
-            start, end = max(start, end), max(start + 1, micros(window.end), end)  # what was searched isn't again
+            start, end = max(start, end), max(start + 1, micros(window.end), end)  # skip what was searched already
             while start < end:
                 start = _first(needs, start, end) if needs else start
                 opening = search.find(start, end)
@@ -187,7 +186,7 @@ class Calendar:
         return None
 
     def free(self, start: datetime, end: datetime) -> dict[str, Shape]:
-        """Per node, the least that is free at any moment of [start, end)."""
+        """Return, per node, what is free throughout [start, end)."""
         begin, until = micros(start), micros(end)
         shapes = {}
         for node in self.nodes:
@@ -197,7 +196,7 @@ class Calendar:
         return shapes
 
     def busy(self, start: datetime, end: datetime) -> dict[str, list[Take]]:
-        """Per node and pool, the steps of what is taken inside [start, end); where nothing is, there is no step."""
+        """Return, per node and pool, the steps of what is taken inside [start, end); free times have no step."""
         begin, until = micros(start), micros(end)
         named = [name for name in self.pools if not name.startswith(OTHER_MARK)]
         takes: dict[str, list[Take]] = {name: [] for name in (*(node.name for node in self.nodes), *named)}
@@ -214,17 +213,17 @@ class Calendar:
         return takes
 
     def room(self, pledge: str, start: datetime, end: datetime) -> Shape:
-        """The most that a booking in a pool of pledges could have through all of [start, end), nodes apart."""
+        """Return the most that a pool of pledges could give a booking throughout [start, end), nodes aside."""
         return self._pledges.room(pledge, micros(start), micros(end))
 
     def storage_room(self, pool: str, start: datetime, end: datetime) -> int:
-        """The most bytes that a booking in a pool could have through all of [start, end)."""
+        """Return the most bytes that a booking in a pool could have throughout [start, end)."""
         lines = self._pools.get(pool, ())
         begin, until = micros(start), micros(end)
         return min((max(line.capacity - line.peak(begin, until), 0) for line in lines), default=0)
 
     def _parts(self, take: Take) -> list[tuple[Timeline, int]] | None:
-        """The lines in which it is booked, and how much in each; None if it is of nothing that is known."""
+        """Return the timelines in which a take is booked, and how much in each; None if its node or pool is unknown."""
         if not take.pool:
             place = self._places.get(take.where)
             return None if place is None else [(self._index.lines[place], _amount(take))]
@@ -239,7 +238,7 @@ class Calendar:
         return is_pledge(take.where) or take.where in self._pools
 
     def _book(self, takes: Sequence[Take]) -> bool:
-        """Add them if all have room, counted against each other; else leave all as it was."""
+        """Add the takes if all of them fit together; otherwise change nothing."""
         if any(map(_absurd, takes)):
             return False
         if not all(map(self._knows, takes)):
@@ -250,7 +249,7 @@ class Calendar:
         return False
 
     def _add(self, takes: Sequence[Take], sign: int = 1) -> bool:
-        """Add what is of known nodes and pools, or take it away; say whether there is room for it all."""
+        """Add or remove the takes of known nodes and pools; return whether there is room for all of them."""
         nodes, pools = self._read(takes)
         room = True
         for line, start, end, amount in pools:
@@ -262,7 +261,7 @@ class Calendar:
         return room
 
     def _read(self, takes: Sequence[Take]) -> tuple[dict[tuple[int, int], Pairs], list[tuple[Timeline, int, int, int]]]:
-        """The takes in integers: of nodes, those of the same time together; of pools, each with its line."""
+        """Convert takes to integers: those of nodes grouped by time, those of pools each with its timeline."""
         nodes: dict[tuple[int, int], Pairs] = {}
         pools: list[tuple[Timeline, int, int, int]] = []
         pledged: list[Take] = []
@@ -287,7 +286,7 @@ class Calendar:
 
 
 def _first(needs: Sequence[Need], start: int, end: int) -> int:
-    """The first moment from `start` on at which every pool has room; `end` if there is none before that."""
+    """Return the first moment from `start` on at which every pool has room, or `end` if there is none before it."""
     settled = 0
     while settled < len(needs) and start < end:
         for line, size, ahead, extent in needs:
@@ -303,5 +302,5 @@ def _amount(take: Take) -> int:
 
 
 def _absurd(take: Take) -> bool:
-    """Whether it is of less than nothing, or of more than can be counted."""
+    """Whether a take has a negative amount, or one that is too large to count."""
     return (take.cores | take.memory | take.gpus | take.size | take.disk) >> BITS != 0

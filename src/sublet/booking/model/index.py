@@ -1,4 +1,4 @@
-"""Which nodes have room for how long: bitmaps over the nodes, for chunks of time, so that few nodes are looked at."""
+"""An index of free capacity: bitmaps of nodes for chunks of time, so that few nodes are checked one by one."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import NamedTuple
 from sublet.booking.model.ladder import FreeAmount, Ladder, bits
 from sublet.booking.model.timeline import BEGINNING, END, Level, Timeline
 
-KEPT = 1024  # amounts that are remembered
-ALL = -1  # in the place of a last chunk: the whole block, in which the nodes don't change
+KEPT = 1024  # amounts that are cached
+ALL = -1  # as a last chunk: the whole block, in which the nodes don't change
 
 Spot = tuple[int, int]  # a block, and a chunk in it
 Spot3 = tuple[int, int, int]  # a block, a chunk in it, and the chunk to stop before
@@ -26,37 +26,37 @@ def _places(rows: int) -> tuple[int, ...]:
 
 
 class Block:
-    """Neighbouring chunks of time, and for each row the nodes that stand on it throughout each chunk."""
+    """Neighbouring chunks of time and, for each row, the nodes that stand on it throughout each chunk."""
 
     __slots__ = ("changes", "edges", "inside", "least", "peaks", "pending", "rows", "starts")
 
     def __init__(self, starts: list[int], rows: list[list[int]]) -> None:
-        """Chunks that begin at these times, without any change in them yet."""
+        """Create chunks that begin at these times, without any change in them yet."""
         self.starts = starts
         self.inside = [0] * len(starts)  # nodes that change strictly inside the chunk
         self.edges = [0] * len(starts)  # nodes that change at the very start of the chunk
         self.changes = [0] * len(starts)  # how many changes there are strictly inside
         self.rows = rows
-        self.pending = [0] * len(rows)  # nodes to be flipped in every chunk of a row, once somebody looks
+        self.pending = [0] * len(rows)  # nodes to flip in every chunk of a row when it is read
         self.least: list[int | None] = [None] * len(rows)  # nodes that stand on the row throughout the block
         self.peaks: dict[int, int] = {}  # row → the most nodes that may stand on the row at any one time
 
     def row(self, at: int) -> list[int]:
-        """A row as it is now, chunk by chunk."""
+        """Return a row, chunk by chunk, with pending flips applied."""
         if self.pending[at]:
             self.rows[at] = list(map(xor, self.rows[at], repeat(self.pending[at])))
             self.pending[at] = 0
         return self.rows[at]
 
     def whole(self, at: int) -> int:
-        """The nodes that stand on a row throughout the block."""
+        """Return the nodes that stand on a row throughout the block."""
         least = self.least[at]
         if least is None:
             least = self.least[at] = reduce(and_, self.row(at))
         return least
 
     def peak(self, at: int) -> int:
-        """The most nodes that may stand on a row at any one time of the block."""
+        """Return the most nodes that may stand on a row at any one time of the block."""
         peak = self.peaks.get(at)
         if peak is None:
             masks = map(or_, self.row(at), self.inside)
@@ -64,10 +64,10 @@ class Block:
         return peak
 
     def flip(self, first: int, last: int, rows: Sequence[int], nodes: int) -> None:
-        """Flip nodes in some rows, from one chunk until before another."""
+        """Flip nodes in some rows, from the chunk `first` to before `last`."""
         for at in rows:
             self.least[at] = None
-            row = self.rows[at]  # what is pending for all chunks can be flipped before or after
+            row = self.rows[at]  # pending flips commute with this one
             if last == first + 1:
                 row[first] ^= nodes
             else:
@@ -83,28 +83,28 @@ class Block:
 
 
 class Rows(NamedTuple):
-    """Which rows, and which nodes, matter for a packed amount."""
+    """The rows and nodes that matter for a packed amount."""
 
-    may: list[int]  # the rows whose nodes may have it free
-    sure: list[int]  # and those whose nodes surely have
-    rank: int  # a node's step without these rows is of no use
+    may: list[int]  # the rows whose nodes may have the amount free
+    sure: list[int]  # the rows whose nodes surely have it free
+    rank: int  # a mask of the `may` rows: a step without them has no room
     able: int  # the nodes that are large enough
     gpus: range  # the rows for more GPUs than are needed, lowest first
-    cores: range  # and for more cores
+    cores: range  # the same for cores
 
 
 class Index:
-    """The nodes' timelines, and blocks of chunks of time over them that are always true to those."""
+    """The nodes' timelines, with blocks and chunks of time over them that are always kept consistent."""
 
     def __init__(self, capacities: Sequence[int], grain: int) -> None:
-        """Nodes of these packed capacities, with nothing taken."""
-        self._chunk = grain  # changes of any node inside one chunk of time, before it is cut in two
-        self._block = max(4, grain // 16)  # chunks in one block, before it is cut in two
+        """Start with nodes of these packed capacities, of which nothing is taken."""
+        self._chunk = grain  # the most changes of any node inside a chunk before it is split
+        self._block = max(4, grain // 16)  # the most chunks in a block before it is split
         self.ladder = Ladder(capacities)
         kinds = {capacity: FreeAmount(self.ladder, capacity) for capacity in set(capacities)}
         self.lines = [
             Timeline(capacity, kinds[capacity]) for capacity in capacities
-        ]  # a step's rank is the rows that it stands on
+        ]  # a step's rank is the mask of rows it stands on
         self.all = (1 << len(self.lines)) - 1
         self.idle = idle = [0] * self.ladder.count  # the nodes on each row while nothing is taken
         for node, line in enumerate(self.lines):
@@ -112,10 +112,10 @@ class Index:
                 idle[at] |= 1 << node
         self.blocks = [Block([BEGINNING], [[mask] for mask in idle])]
         self.firsts = [BEGINNING]  # when each block begins
-        self._known: dict[int, Rows | None] = {}  # those that were asked for lately
+        self._known: dict[int, Rows | None] = {}  # a cache: amount → its rows
 
     def rows_for(self, amount: int) -> Rows | None:
-        """What is known of a packed amount; None if no node ever has it. People want the same again and again."""
+        """Return the rows for a packed amount, or None if no node ever has it; cached, because requests repeat."""
         if amount not in self._known:
             if len(self._known) >= KEPT:
                 self._known.clear()
@@ -131,30 +131,30 @@ class Index:
         return Rows(may, sure, sum(1 << at for at in may), able, gpus, cores)
 
     def chunk(self, time: int) -> tuple[int, int]:
-        """The block and the chunk in it that a time lies in."""
+        """Return the block, and the chunk in it, that contain a time."""
         block = bisect_right(self.firsts, time) - 1
         return block, bisect_right(self.blocks[block].starts, time) - 1
 
     def end(self, block: int, chunk: int) -> int:
-        """When a chunk ends."""
+        """Return when a chunk ends."""
         starts = self.blocks[block].starts
         if chunk + 1 < len(starts):
             return starts[chunk + 1]
         return self.block_end(block)
 
     def block_end(self, block: int) -> int:
-        """When a block ends."""
+        """Return when a block ends."""
         return self.firsts[block + 1] if block + 1 < len(self.firsts) else END
 
     # -- changing ------------------------------------------------------------------------------------------------
 
     def add(self, start: int, end: int, amounts: Iterable[tuple[int, int]]) -> bool:
-        """Take (node, packed amount) pairs more, or less when negative, over [start, end); say if there is room."""
+        """Add packed amounts to nodes over [start, end), negative ones to free them; return whether there is room."""
         if start >= end:
             return True
         ends = (self.chunk(start), self.chunk(end))
         flips: Flips = {}
-        alike: dict[int, int] = {}  # rows → nodes that are flipped in them throughout
+        alike: dict[int, int] = {}  # rows → nodes that are flipped in all chunks between
         sound = True
         for node, amount in amounts:
             if amount:
@@ -184,7 +184,7 @@ class Index:
         levels = line.levels
         starts, stops = levels[first - 1] != levels[first], levels[last - 1] != levels[last]
         line.join(first, last)
-        if starts == new_start:  # a change that is new and stays, or was there and is gone
+        if starts == new_start:  # the change is new and stays, or existed and is gone
             self._mark(node, start, starts, ends[0], first)
         if stops == new_end:
             self._mark(node, end, stops, ends[1], last if starts else last - 1)
@@ -199,12 +199,12 @@ class Index:
         flips: Flips,
         alike: dict[int, int],
     ) -> None:
-        """Find the chunks in which a node, of which some steps were raised, now stands on other rows."""
+        """Collect the chunks in which a node stands on other rows after some of its steps were raised."""
         line, bit, last = self.lines[node], 1 << node, first + len(before)
         times, levels = line.times, line.levels
         seen: Spot | None = None
         tail = ends[0]
-        until = self.end(*tail)  # of the chunk in which the last step that was looked at ends
+        until = self.end(*tail)  # the end of the chunk in which the previous step ends
         for step in range(first, last):
             rows = before[step - first][0] ^ levels[step][0]
             if not rows:
@@ -216,7 +216,7 @@ class Index:
             if times[step + 1] >= until:
                 tail = ends[1] if step + 1 == last else self.chunk(times[step + 1])
                 until = self.end(*tail)
-            if last == first + 1:  # most often; then the chunks in between are the same for all such nodes
+            if last == first + 1:  # usually; then the chunks in between are the same for all such nodes
                 alike[rows] = alike.get(rows, 0) ^ bit
             elif head != tail:
                 for block, chunk, upto in self._between(times[step], head, tail):
@@ -228,14 +228,14 @@ class Index:
                 begin = home.starts[chunk]
                 if spot != seen and begin < times[step + (spot == tail)]:
                     seen = spot
-                    # A node that hasn't changed there so far, and is taken more of, loses just these rows.
+                    # A node that had no change there, and of which more is taken, loses just these rows.
                     whole = not home.inside[chunk] & bit and levels[step][1] > before[step - first][1]
                     part = rows if whole else _difference(line, first, before, step, begin, self.end(block, chunk))
                     flip = (block, chunk, chunk + 1, part)
                     flips[flip] = flips.get(flip, 0) ^ bit
 
     def _between(self, start: int, head: Spot, tail: Spot) -> Iterator[Spot3]:
-        """The runs of chunks that lie wholly between the chunks of a start and of an end."""
+        """Yield the runs of chunks that lie wholly between the chunks of a start and of an end."""
         block, chunk = head
         if self.blocks[block].starts[chunk] < start:
             chunk += 1
@@ -251,7 +251,7 @@ class Index:
             yield block, chunk, upto
 
     def _mark(self, node: int, time: int, changes: bool, spot: Spot, step: int) -> None:
-        """Note that a node now changes at a time in a chunk, or no longer; the step is there, or comes next."""
+        """Note that a node now changes at a time in a chunk, or no longer does; `step` is there, or comes next."""
         at, chunk = spot
         block, bit = self.blocks[at], 1 << node
         begin = block.starts[chunk]
@@ -269,7 +269,7 @@ class Index:
     # -- keeping chunks and blocks of a good size ----------------------------------------------------------------
 
     def _tidy(self, time: int) -> None:
-        """Cut what has grown too large around a time, join what has become small."""
+        """Split the chunk and block at a time if they are too large, and join small ones."""
         at, chunk = self.chunk(time)
         block = self.blocks[at]
         changes = block.changes[chunk]
@@ -287,9 +287,9 @@ class Index:
                     self._join_blocks(left)
 
     def _cut(self, block: Block, chunk: int, end: int) -> None:
-        """Make two chunks of one, with as many changes in the one as in the other."""
+        """Split a chunk into two with about as many changes each."""
         begin = block.starts[chunk]
-        steps: list[tuple[int, int, int]] = []  # nodes, and which of their steps begin inside this chunk
+        steps: list[tuple[int, int, int]] = []  # node, and its steps [first, stop) that begin inside this chunk
         moments: list[int] = []
         for node in bits(block.inside[chunk]):
             times = self.lines[node].times
@@ -354,7 +354,7 @@ class Index:
 
 
 def _difference(line: Timeline, first: int, before: list[Level], step: int, begin: int, until: int) -> int:
-    """The rows on which a node stands throughout a chunk only before, or only after, some steps were raised."""
+    """Return the rows on which a node stood throughout a chunk only before, or only after, steps were raised."""
     times, levels, last = line.times, line.levels, first + len(before)
     while times[step] > begin:
         step -= 1
@@ -370,9 +370,9 @@ def _difference(line: Timeline, first: int, before: list[Level], step: int, begi
 
 
 def _halves(line: Timeline, first: int, stop: int, middle: int) -> tuple[int, bool, int, int]:
-    """Of a node's steps in a chunk: the first from the middle on, if it is right there, and the rows on each side."""
+    """Return a node's first step from the middle of a chunk on, whether it is right there, and each half's rows."""
     levels = line.levels
-    if stop == first + 1:  # most often
+    if stop == first + 1:  # the usual case
         time, before, after = line.times[first], levels[first - 1][0], levels[first][0]
         if time < middle:
             return stop, False, before & after, after
@@ -384,12 +384,12 @@ def _halves(line: Timeline, first: int, stop: int, middle: int) -> tuple[int, bo
 
 
 def _changes(block: Block, left: int) -> int:
-    """How many changes there would be inside two neighbouring chunks made one."""
+    """Return how many changes a chunk would have inside if it were joined with the next."""
     return block.changes[left] + block.changes[left + 1] + block.edges[left + 1].bit_count()
 
 
 def _join(block: Block, left: int) -> None:
-    """Make one chunk of two neighbours."""
+    """Join a chunk with the next."""
     right = left + 1
     block.peaks.clear()
     for at in range(len(block.rows)):

@@ -1,4 +1,4 @@
-"""What no start time can change: is this request within what a platform has at all?"""
+"""Limits that no start time can change: whether a platform could ever fulfil a request."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def check_limits(
     metrics: Sequence[Quote],
     longest: timedelta | None,
 ) -> list[Reason]:
-    """Every reason why a platform could never do it, each with the nearest thing that it could."""
+    """Return every reason why a platform could never fulfil the request, each with the nearest value that it could."""
     reasons = _kinds(request, platform)
     if longest is not None and request.duration > longest:
         asked, most = describe_duration(request.duration), describe_duration(longest)
@@ -46,7 +46,7 @@ def check_limits(
 
 
 def check_metrics(request: Request, metrics: Sequence[Quote], platform: str) -> list[Reason]:
-    """What performs less than the asker needs, or isn't known to perform so."""
+    """Return a reason for each requested metric that the platform misses or doesn't state."""
     reasons: list[Reason] = []
     for index, limit in enumerate(request.metrics):
         reasons += _metric(limit, limit.path or f"metrics[{index}]", metrics, platform)
@@ -54,7 +54,7 @@ def check_metrics(request: Request, metrics: Sequence[Quote], platform: str) -> 
 
 
 def storage_of(request: Request) -> dict[str, int]:
-    """The bytes to book for each storage, and for each data of known size that names none."""
+    """Return the bytes to book for each storage, and for each data item of known size that names no storage."""
     sizes = {data.name: data.size or 0 for data in request.data}
     booked = {
         storage.name: max(storage.size.min, sum(sizes[name] for name in storage.data)) for storage in request.storage
@@ -64,7 +64,7 @@ def storage_of(request: Request) -> dict[str, int]:
 
 
 def list_named_pools(request: Request) -> dict[str, str]:
-    """The pools that storage is to be booked in, where the request says so."""
+    """Return the pools that the request names for its storage."""
     return {storage.name: storage.pool for storage in request.storage if storage.pool}
 
 
@@ -87,7 +87,7 @@ def _kinds(request: Request, platform: str) -> list[Reason]:
 
 
 def has(node: Node, compute: Compute) -> bool:
-    """Whether a node, with nothing on it, has the least that is asked of one."""
+    """Whether an empty node has the minimum that is requested of each node."""
     return is_enough(node, compute.least)
 
 
@@ -113,7 +113,7 @@ def _nodes(compute: Compute, nodes: Sequence[Node], platform: str) -> list[Reaso
 
 
 def check_pledged(compute: Compute, pledged: Shape, where: str) -> list[Reason]:
-    """What is more than the pledges that are drawn on have, over all nodes."""
+    """Return a reason for each amount that exceeds, over all nodes, what the pledges have."""
     reasons = []
     for name, noun in (("cores", "cores"), ("memory", "memory"), ("gpus", "GPUs")):
         wanted, there = getattr(compute.least, name) * compute.nodes.min, getattr(pledged, name)
@@ -141,7 +141,7 @@ def _too_much(name: str, wanted: int, limit: int, platform: str) -> Reason:
 
 
 def _together(compute: Compute, nodes: Sequence[Node], platform: str) -> Reason:
-    """Each amount exists, but on different nodes."""
+    """Return the reason for amounts that exist, but only on different nodes."""
     able = [node for node in nodes if node.cores >= compute.cores.min and node.gpus >= compute.gpus.min]
     if not able:
         best = max((node for node in nodes if node.gpus >= compute.gpus.min), key=lambda node: node.cores)
@@ -162,7 +162,7 @@ def _together(compute: Compute, nodes: Sequence[Node], platform: str) -> Reason:
 
 
 def _storage(request: Request, pools: Mapping[str, int], platform: str) -> list[Reason]:
-    """Storage that no pool has, or that is smaller than its data."""
+    """Return reasons for storage that no pool has, or that is smaller than its data."""
     if not (request.storage or request.data):
         return []
     booked, named = storage_of(request), list_named_pools(request)
@@ -186,7 +186,7 @@ def _storage(request: Request, pools: Mapping[str, int], platform: str) -> list[
 
 
 def _pool(storage: Storage, path: str, size: int, pools: Mapping[str, int], platform: str) -> list[Reason]:
-    """Why there is no pool for one storage, whatever else is booked."""
+    """Return why no pool could hold one storage, whatever else is booked."""
     found = []
     if size > storage.size.max:
         most, text = memory_text(storage.size.max), memory_text(size)
@@ -222,7 +222,7 @@ def _metric(limit: Limit, path: str, metrics: Sequence[Quote], platform: str) ->
 
 
 def check_costs(request: Request, bill: Bill, platform: str) -> list[Reason]:
-    """What costs more than the asker's limits allow, in all or for a component, or can't be compared with them."""
+    """Return a reason for each cost limit, total or of a component, that is exceeded or can't be compared."""
     reasons = []
     for index, limit in enumerate(request.costs):
         if limit.max is None:
@@ -243,9 +243,9 @@ def check_costs(request: Request, bill: Bill, platform: str) -> list[Reason]:
 
 
 def drop_unaffordable(answer: Answer, request: Request, platform: str) -> Answer:
-    """What a platform with its own calendar answered, without what passes the asker's limits on costs.
+    """Drop the offers that exceed the asker's cost limits from the answer of a platform with its own calendar.
 
-    An offer without a price costs no money; of energy and carbon it says nothing.
+    An offer without a price costs no money; its energy and carbon are unknown.
     """
     offers: list[Offer] = []
     reasons = list(answer.reasons)

@@ -1,4 +1,4 @@
-"""One answer to a request: these resources, this time, this price, on stated terms; or why not."""
+"""Offers: these resources, at this time and price, on stated terms; and the reasons for a NO."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from sublet.booking.model.scheduler import NOTHING_ASKED, SchedulerOptions
 from sublet.booking.model.shape import Amounts, HasSizes, Shape
 from sublet.booking.model.staging import NOTHING_TO_STAGE, StagingEstimate
 
-HINT = "urn:hint"  # the kind of a reason that is advice: nothing is wrong, and `nearest` would do
-IGNORED = "urn:ignored-field"  # the kind of a reason that is a remark only: a field that means nothing was ignored
+HINT = "urn:hint"  # the kind of a reason that is only advice: `nearest` would be enough
+IGNORED = "urn:ignored-field"  # the kind of a reason that is only a remark: a field was ignored
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One machine and all it has."""
+    """One machine and its capacity."""
 
     name: str
     cores: int
     memory: int  # in bytes
     gpus: int = 0
-    disk: int = 0  # in bytes, of its own; 0: none that can be asked for
+    disk: int = 0  # local, in bytes; 0: none that can be requested
 
 
 @dataclass(frozen=True, slots=True)
 class Take:
-    """A part of one node, or of one pool, of storage or of pledged cores, for a half-open time."""
+    """A part of one node, or of a pool of storage or pledged cores, for a half-open time."""
 
     where: str  # a node's name, or a pool's name
     start: datetime
@@ -41,11 +41,11 @@ class Take:
     gpus: int = 0
     size: int = 0  # bytes, or cores, of a pool; a take is of a pool exactly when `pool` is true
     pool: bool = False
-    disk: int = 0  # bytes of a node's own
+    disk: int = 0  # bytes of a node's local disk
 
 
 def take_of(node: str, start: datetime, end: datetime, sizes: HasSizes) -> Take:
-    """So much of a node, for so long."""
+    """Return a take of these sizes on a node."""
     return Take(node, start, end, sizes.cores, sizes.memory, sizes.gpus, disk=sizes.disk)
 
 
@@ -59,28 +59,28 @@ class Booked:
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """A queue that others share; nothing is held and the start is an interval."""
+    """A prediction for a shared queue: nothing is held, and the start is an interval."""
 
     p10: datetime
     p50: datetime
     p90: datetime
-    samples: int = 0  # under 20 is no track record
-    as_of: datetime | None = None  # how old the survey behind it is
-    planned: datetime | None = None  # what the scheduler itself said, before its record was looked at
+    samples: int = 0  # fewer than 20 are no track record
+    as_of: datetime | None = None  # when the survey behind it was made
+    planned: datetime | None = None  # the scheduler's own plan, before the track record was applied
     kind: Literal["predicted"] = "predicted"
 
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """Another broker's offer: where that has it, and on which terms it made it."""
+    """Another broker's offer: its address there, and that broker's terms."""
 
-    url: str  # of the session there
-    expires: datetime  # until when that broker lets it be accepted
+    url: str  # of the session at that broker
+    expires: datetime  # until when it can be accepted there
     platform: str = ""  # where it would run, as that broker calls it
-    inner: Terms | None = None  # as that broker stated them; None: it stated none
-    held: bool = False  # whether that broker says that it holds it
-    maker: str = ""  # the proof of the broker that made it, through however many others it came; empty: there is none
-    components: Mapping[str, Any] = field(default_factory=dict)  # of its document, where this service can't write them
+    inner: Terms | None = None  # the terms that broker stated; None: it stated none
+    held: bool = False  # whether that broker says that it holds the resources
+    maker: str = ""  # proof of which broker made it first, however many passed it on; empty: none
+    components: Mapping[str, Any] = field(default_factory=dict)  # parts of its document that this service can't write
     kind: Literal["remote"] = "remote"
 
 
@@ -88,14 +88,14 @@ Terms = Booked | Predicted | Remote
 
 
 def find_first_terms(terms: Terms | None) -> Booked | Predicted | None:
-    """The terms of whoever made the offer first, however many brokers passed it on; None: nobody stated any."""
+    """Return the terms of the broker that made the offer first, however many passed it on; None: it stated none."""
     while isinstance(terms, Remote):
         terms = terms.inner
     return terms
 
 
 def list_route(platform: str, terms: Terms) -> tuple[str, ...]:
-    """The platforms on the way to where it would run: the broker, that broker's broker, and at last the machine."""
+    """Return the platforms on the way to where an offer would run: each broker in turn, and at last the machine."""
     route = [platform]
     step: Terms | None = terms
     while isinstance(step, Remote) and step.platform:
@@ -106,7 +106,7 @@ def list_route(platform: str, terms: Terms) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """What something costs, or how well it performs: the IVOA cost and metric items."""
+    """What something costs or how well it performs, as IVOA's cost and metric items."""
 
     type: str
     min: float
@@ -119,75 +119,75 @@ Draws = Literal["", "across", "alone"]
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """Run it there, then, like this."""
+    """An offer to run a request on a platform, at a time, in a certain way."""
 
     platform: str
     way: str  # the kind's way of running it: "sh", "podman", "papermill"
     start: datetime  # the earliest start
-    latest_start: datetime  # later where the offer says "now" and is held for minutes, or a shared queue has a window
+    latest_start: datetime  # later if the offer slides while it is held, or if a shared queue has a window
     duration: timedelta
     nodes: tuple[str, ...]  # exact nodes; empty where the platform chooses
     shape: Shape
-    prepare: timedelta = timedelta(0)  # before the start: bringing data and images
-    release: timedelta = timedelta(seconds=10)  # after the end: results and cleaning
+    prepare: timedelta = timedelta(0)  # before the start: staging data and images
+    release: timedelta = timedelta(seconds=10)  # after the end: collecting results and cleaning up
     storage: Mapping[str, int] = field(default_factory=dict)  # storage resource name → bytes booked
     pools: Mapping[str, str] = field(default_factory=dict)  # storage resource name → the pool that it is booked in
-    costs: tuple[Quote, ...] = ()  # of all of it
+    costs: tuple[Quote, ...] = ()  # in total
     metrics: tuple[Quote, ...] = ()
-    compute_costs: tuple[Quote, ...] = ()  # of which this is for the compute resource
-    storage_costs: Mapping[str, tuple[Quote, ...]] = field(default_factory=dict)  # and this for each storage
+    compute_costs: tuple[Quote, ...] = ()  # the part for the compute resource
+    storage_costs: Mapping[str, tuple[Quote, ...]] = field(default_factory=dict)  # for each storage
     terms: Terms = field(default_factory=Booked)
-    interactive: bool = False  # it will be AVAILABLE to connect to, instead of RUNNING
+    interactive: bool = False  # people can connect to it: AVAILABLE instead of RUNNING
     why: str = ""  # why this offer is in the set: "earliest", "largest", "cheapest", "09:00 on Monday"
-    queue: str = ""  # of a shared platform: the queue it would wait in
-    scheduler: SchedulerOptions = NOTHING_ASKED  # of a shared platform: as the request named them
-    count: int = 1  # how many nodes, where the platform chooses which
-    begin: datetime | None = None  # of a shared queue: not before this
-    parts: int = 1  # of how many jobs with this shape and duration it is made
+    queue: str = ""  # on a shared platform: the queue it would wait in
+    scheduler: SchedulerOptions = NOTHING_ASKED  # on a shared platform: as requested
+    count: int = 1  # how many nodes, where the platform chooses them
+    begin: datetime | None = None  # in a shared queue: no start before this
+    parts: int = 1  # the number of jobs, each with this shape and duration
     after: tuple[str, ...] = ()  # sessions that must have completed first
-    is_here: bool = False  # on the machine of the service itself
-    needs_login: bool = False  # a person had to sign in there first, when it was offered
-    pledge: Mapping[str, int] = field(default_factory=dict)  # that it draws on, and their cores; none: there are none
-    staging: StagingEstimate = NOTHING_TO_STAGE  # how long bringing its data takes
-    run_time: RunEstimate | None = None  # how long it will really run; None: too little is known
-    gpu_sorts: tuple[GpuSort, ...] = ()  # one of which it is given; none: its platform tells nothing of them
-    draws: Draws = ""  # on several pledges, or on one alone, where there is an offer of the other sort too
+    is_here: bool = False  # on the service's own machine
+    needs_login: bool = False  # when it was offered, a person had to sign in there first
+    pledge: Mapping[str, int] = field(default_factory=dict)  # pledges it draws on → their cores; empty: none exist
+    staging: StagingEstimate = NOTHING_TO_STAGE  # how long staging its data takes
+    run_time: RunEstimate | None = None  # how long it will probably run; None: too little is known
+    gpu_sorts: tuple[GpuSort, ...] = ()  # it gets one of these; empty: its platform doesn't tell
+    draws: Draws = ""  # on several pledges or on one alone, if the set has both sorts of offers
 
     @property
     def end(self) -> datetime:
-        """When it ends, if it begins at its earliest."""
+        """When the session would end if it starts at its earliest."""
         return self.start + self.duration
 
     @property
     def reservation(self) -> str:
-        """The key of the reservation by which its platform holds it; empty: there is none."""
+        """The key of the platform's reservation for the offer, or empty."""
         return self.terms.reservation if isinstance(self.terms, Booked) else ""
 
     @property
     def is_in_calendar(self) -> bool:
-        """Whether our own calendar holds it."""
+        """Whether our own calendar holds the offer."""
         return isinstance(self.terms, Booked) and not self.terms.reservation
 
     @property
     def is_kept_free(self) -> bool:
-        """Whether its time is kept for it: by our own calendar, or by that of another broker, which says so."""
+        """Whether resources are kept free for the offer: by our calendar, or by another broker that says so."""
         terms = self.terms
         is_there = isinstance(terms, Remote) and terms.held and isinstance(find_first_terms(terms), Booked)
         return self.is_in_calendar or is_there
 
     @property
     def pool_sizes(self) -> dict[str, int]:
-        """What its storage comes to in each pool."""
+        """The bytes of the offer's storage in each pool."""
         return sum_pools(self.storage, self.pools)
 
     @property
     def amounts(self) -> Amounts:
-        """All that it gives."""
+        """The amounts that are offered."""
         return Amounts(self.shape, len(self.nodes) or self.count, self.duration, self.parts)
 
 
 def sum_pools(storage: Mapping[str, int], pools: Mapping[str, str]) -> dict[str, int]:
-    """What pieces of storage come to in each pool."""
+    """Return the bytes in each pool for these pieces of storage."""
     totals: dict[str, int] = {}
     for name, size in storage.items():
         if size:
@@ -196,13 +196,13 @@ def sum_pools(storage: Mapping[str, int], pools: Mapping[str, str]) -> dict[str,
 
 
 def find_latest_start(offer: Offer) -> datetime:
-    """By when it is likely to have started: nine of ten predicted starts are no later."""
+    """Return by when an offer will probably have started: the p90 of a predicted start."""
     terms = find_first_terms(offer.terms)
     return max(offer.start, terms.p90) if isinstance(terms, Predicted) else offer.start
 
 
 def estimate_runs(offers: Iterable[Offer], history: RunHistory) -> list[Offer]:
-    """Offers with how long they will run, as far as the history says; one that people connect to ends when they say."""
+    """Add estimated run times to offers, except to interactive ones, which end when people stop them."""
     known: dict[tuple[str, int, timedelta], RunEstimate | None] = {}
     made = []
     for offer in offers:
@@ -215,9 +215,9 @@ def estimate_runs(offers: Iterable[Offer], history: RunHistory) -> list[Offer]:
 
 
 def rate_offer(offer: Offer) -> Rated:
-    """What of an offer is compared with others."""
+    """Return the properties by which an offer is compared with others."""
     terms = find_first_terms(offer.terms)
-    if terms is None and offer.latest_start > offer.start:  # a broker that says no more than between when it starts
+    if terms is None and offer.latest_start > offer.start:  # a broker that states only an interval of starts
         p90: datetime | None = offer.latest_start
     else:
         p90 = terms.p90 if isinstance(terms, Predicted) else None
@@ -237,7 +237,7 @@ def rate_offer(offer: Offer) -> Rated:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why not: the field, what was wanted, the limit, and the nearest thing that would be a YES."""
+    """A reason for a NO: the field, what was wanted, the limit, and the nearest value that would be a YES."""
 
     kind: str  # a message kind: urn:resource-limit, urn:not-supported, …
     field: str  # "compute.cores.min"
@@ -247,7 +247,7 @@ class Reason:
     nearest: str = ""
     platform: str = ""
     _: KW_ONLY
-    as_of: datetime | None = None  # when that was seen which it rests on, if that is a while ago
+    as_of: datetime | None = None  # the time of the survey that it is based on, if that isn't recent
 
 
 EXECUTABLE_REQUIRED = Reason(
@@ -257,7 +257,7 @@ EXECUTABLE_REQUIRED = Reason(
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one platform, or all of them together, say to a request."""
+    """The offers and reasons of one platform, or of several together, for a request."""
 
     offers: tuple[Offer, ...] = ()
     reasons: tuple[Reason, ...] = ()

@@ -1,7 +1,7 @@
-"""From a request and a calendar to offers that can be taken, or to the reasons why there is none.
+"""From a request and a calendar to offers that can be accepted, or to the reasons why there are none.
 
-All offers of a set have the least that was asked for, at different times, except those that say `largest`. An offer
-that starts sooner than it could be taken slides: it may begin as late as `latest_start`, and is held for all that time.
+All offers of a set have the minimum amounts, at different times, except those marked `largest`. An offer that could
+start before its hold ends slides: it may begin as late as `latest_start`, and is held for all that time.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ from sublet.kernel.texts import describe_duration
 START = "schedule.requested.start"
 NO_POOLS: Mapping[str, str] = MappingProxyType({})
 YEAR = timedelta(days=366)
-LEAST_HOLD = timedelta(seconds=30)  # a shorter time nobody can read an offer and take it in
-SOON = 14 * DAY  # recurring windows are first looked at so far ahead
+LEAST_HOLD = timedelta(seconds=30)  # nobody can read and accept an offer in less time
+SOON = 14 * DAY  # recurring windows are first searched this far ahead
 
 
 @dataclass(frozen=True, slots=True)
 class WayFacts:
-    """What offers need to know of a way to run something: its name, and how long it takes to get ready."""
+    """What the search needs to know of a way: its name, and how long it takes to get ready."""
 
     name: str
     prepare: timedelta = timedelta(0)
@@ -73,10 +73,10 @@ def find_offers(
     at_most: int = 6,
     pledge: Mapping[str, int] = NOTHING,
 ) -> Answer:
-    """The useful offers of one platform, at most so many, the earliest first; or every reason against it.
+    """Return the useful offers of one platform, the earliest first, or every reason against the request.
 
-    Where the platform has pledges, they draw on those that are named. Of its storage pools, those that are named come
-    first.
+    There are at most `at_most`, and one more for each requested window without an offer. They draw on the pledges in
+    `pledge`, and the storage pools in `pools` are preferred.
     """
     there = sizes_of_pools(calendar, pools)
     reasons = check_limits(request, calendar, platform=platform, pools=there, metrics=metrics, longest=longest)
@@ -105,14 +105,14 @@ def find_offers(
 
 
 class _Found(NamedTuple):
-    """A shape on exact nodes that are free from a start on, even if it begins later, up to the latest start."""
+    """A shape on exact nodes that are free for any start from `start` to `latest`."""
 
     shape: Shape
     nodes: tuple[str, ...]
     start: datetime
     latest: datetime
-    pools: Mapping[str, str] = NO_POOLS  # of its storage
-    storage: Mapping[str, int] | None = None  # more than the least
+    pools: Mapping[str, str] = NO_POOLS  # storage → pool
+    storage: Mapping[str, int] | None = None  # storage → bytes, if more than the minimum
 
 
 @dataclass(slots=True)
@@ -122,8 +122,8 @@ class _Search:
     terms: Terms
     way: str
     prepare: timedelta
-    soonest: datetime = field(init=False)  # nothing can be ready before
-    settled: datetime = field(init=False)  # what starts from here on needn't slide
+    soonest: datetime = field(init=False)  # nothing can be ready earlier
+    settled: datetime = field(init=False)  # a start from here on needn't slide
 
     def __post_init__(self) -> None:
         ready = next_second(self.terms.now) + self.prepare
@@ -132,7 +132,7 @@ class _Search:
         self.settled = ready + whole_seconds(self.terms.hold)
 
     def answer(self) -> Answer:
-        """Offers inside the asked windows, or the reason why there are none."""
+        """Return offers inside the requested windows, or the reason why there are none."""
         request, at_most = self.terms.request, self.terms.at_most
         least, nodes = self.terms.least, request.compute.nodes.min
         for span in (SOON, self.terms.horizon) if request.recurring else (self.terms.horizon,):
@@ -153,7 +153,7 @@ class _Search:
         return Answer(tuple(sorted(offers, key=lambda offer: offer.start)))
 
     def _openings(self, span: timedelta) -> list[Opening]:
-        """The asked windows as far as they can still be met, in order."""
+        """Return the requested windows as far as they can still be met, in order."""
         terms = self.terms
         until = terms.now + terms.horizon
         if not (terms.request.windows or terms.request.recurring):
@@ -171,7 +171,7 @@ class _Search:
         return openings
 
     def _first(self, shape: Shape, nodes: int, openings: Sequence[Opening]) -> _Found | None:
-        """The earliest start of so many nodes of a shape."""
+        """Find the earliest start for so many nodes of a shape."""
         later: list[Window] = []
         for opening in openings:
             if opening.start < self.settled:
@@ -185,7 +185,7 @@ class _Search:
         return _Found(shape, slot.nodes, slot.start, slot.start, slot.pools) if slot else None
 
     def _sliding(self, shape: Shape, nodes: int, opening: Opening) -> _Found | None:
-        """A start that comes before it is sure to have been taken, and that therefore may slide."""
+        """Find a start before the hold ends; the offer may then slide to a later start."""
         duration = self.terms.request.duration
         window = Window(opening.start, min(opening.end, self.settled))
         latest = min(self.settled, opening.last)
@@ -200,7 +200,7 @@ class _Search:
         return self._as_late_as_possible(found, latest)
 
     def _as_late_as_possible(self, start: _Found, most: datetime) -> _Found:
-        """The same nodes, with the latest start that the next booking on them leaves."""
+        """Move the latest start as far as the next booking on the same nodes allows."""
         low, high = 0, (most - start.latest) // SECOND
         while low < high:
             middle = (low + high + 1) // 2
@@ -212,7 +212,7 @@ class _Search:
         return start._replace(latest=min(most, start.latest + low * SECOND))
 
     def _slot(self, shape: Shape, nodes: int, length: timedelta, windows: Sequence[Window]) -> Spot | None:
-        """The earliest start in the windows; on the whole second after it, if that is free too."""
+        """Find the earliest start in the windows, rounded up to a whole second if that is free too."""
         slot = self._earliest(shape, nodes, length, windows)
         if slot is None or not slot.start.microsecond:
             return slot
@@ -252,7 +252,7 @@ class _Search:
         )
 
     def _with_storage(self, choice: _Found) -> _Found:
-        """The same with as much storage as is welcome and as there is room for."""
+        """Add as much storage as the request welcomes and the pools have room for."""
         terms = self.terms
         if not any(storage.size.max > storage.size.min for storage in terms.request.storage):
             return choice
@@ -268,12 +268,12 @@ class _Search:
         return most
 
     def _roomier(self, earliest: _Found) -> list[tuple[_Found, str]]:
-        """The earliest with the most storage, where that is all that can be more."""
+        """Return the earliest start with the most storage, if that is more than the minimum."""
         grown = self._with_storage(earliest)
         return [(grown, "largest")] if grown.storage and grown.storage != self.terms.storage else []
 
     def _in_each_window(self, earliest: _Found) -> list[tuple[_Found, str]]:
-        """One start in each of the windows that were named, where the earliest is in another."""
+        """Return one start in each requested window that has none yet, if several were requested."""
         request, terms = self.terms.request, self.terms
         if len(request.windows) < 2:
             return []
@@ -293,7 +293,7 @@ class _Search:
         return f"{time_in_words(start.astimezone(zone))}, {zone.key}"
 
     def _spread(self, openings: Sequence[Opening], known: Sequence[_Found], room: int) -> list[tuple[_Found, str]]:
-        """Other sensible start times: some in each of the next windows, whole steps apart."""
+        """Return other sensible start times: some in each of the next windows, whole steps apart."""
         choices: list[tuple[_Found, str]] = []
         earliest, starts = known[0], {each.start for each in known}
         if room <= 0:
@@ -314,7 +314,7 @@ class _Search:
         return choices
 
     def _at_a_named_time(self, part: Opening, nodes: int) -> _Found | None:
-        """The first start in a part, or the quarter of an hour after it, where that is free too."""
+        """Find the first start in an opening, or the next quarter of an hour if that is free too."""
         first = self._first(self.terms.least, nodes, [part])
         if first is None or first.start == part.start:
             return first
@@ -324,7 +324,7 @@ class _Search:
         return self._first(self.terms.least, nodes, [Opening(quarter, quarter, part.last)]) or first
 
     def _larger(self, earliest: _Found, openings: Sequence[Opening]) -> list[tuple[_Found, str]]:
-        """The most that can be had up to the maxima: at the earliest start, and whenever that is more, at any."""
+        """Return the largest choices up to the maxima: at the earliest start and, if later is larger, at any time."""
         compute = self.terms.request.compute
         ranges = (compute.nodes, compute.cores, compute.memory, compute.gpus, compute.disk)
         if all(bounds.max == bounds.min for bounds in ranges):
@@ -336,7 +336,7 @@ class _Search:
         asked = self.terms.affordable(compute.most, compute.nodes.max)
         if asked == least:
             return []
-        if slot := self._slot(*asked, length, then):  # most often all of it is there, and no node need be looked at
+        if slot := self._slot(*asked, length, then):  # usually all of it is free, and no node need be checked
             return [(_Found(asked[0], slot.nodes, slot.start, earliest.latest, slot.pools), "largest")]
         whole = self._most(self.terms.calendar.nodes, self.terms.pledged)
         until = earliest.latest + duration
@@ -354,21 +354,21 @@ class _Search:
         return choices
 
     def _most(self, nodes: Sequence[Node], pledged: Shape) -> tuple[Shape, int]:
-        """The largest that these nodes and so much of pledges allow, and the asker's limits on costs."""
+        """Return the largest shape and node count that these nodes, the pledges and the cost limits allow."""
         compute = self.terms.request.compute
         return self.terms.affordable(*most_within(*most_on(nodes, compute), pledged, compute))
 
     def _cheapest(self, choices: Sequence[_Found]) -> _Found | None:
-        """The first that costs least, where prices differ."""
+        """Return the first choice that costs least, or None if all cost the same."""
         bills = [self.terms.bill(each.shape, len(each.nodes), each.storage, each.start) for each in choices]
         prices = [bill.total[0].max for bill in bills]
         return choices[prices.index(min(prices))] if min(prices) < max(prices) else None
 
     def _no_time(self, shape: Shape, nodes: int) -> Reason:
-        """Why there is no start in the time asked for, and when the next would be."""
+        """Return why nothing can start in the requested time, and when the next start would be."""
         terms, request = self.terms, self.terms.request
         kind, why, limit = self._why_not()
-        # A minute from now at the least, so that whoever reads it can still ask for it.
+        # At least a minute from now, so that the reader can still ask for it.
         window = Window(self.soonest + MINUTE, terms.now + terms.horizon)
         slot = self._slot(shape, nodes, request.duration, [window])
         nearest = instant(slot.start) if slot else ""
@@ -377,7 +377,7 @@ class _Search:
         return Reason(kind, START, f"{why}.", describe_asked_times(request), limit, nearest, terms.platform)
 
     def _why_not(self) -> tuple[str, str, str]:
-        """The kind of reason, the sentence without its end, and the limit if there is one."""
+        """Return the kind of reason, the sentence without its full stop, and the limit if there is one."""
         terms, request = self.terms, self.terms.request
         length, ahead = describe_duration(request.duration), describe_duration(terms.horizon)
         if not (request.windows or request.recurring):

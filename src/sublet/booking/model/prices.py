@@ -30,21 +30,21 @@ _FORBID: dict[str, str] = {"extra": "forbid"}  # a misspelt price is not a free 
 
 
 class PriceQuoter(Protocol):
-    """Says what amounts cost, from a start on."""
+    """Anything that can price amounts from a start on."""
 
     @property
     def is_by_hour(self) -> bool:
-        """Whether it depends on the start."""
+        """Whether prices depend on the start."""
         ...
 
     def bill(self, amounts: Amounts, storage: Mapping[str, int], start: datetime | None = None) -> Bill:
-        """What these amounts cost, as a whole and by component; without a start, at the least."""
+        """Return the cost of these amounts, in total and by component; without a start, the least it can be."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class PriceChange:
-    """Prices of one platform or pledge, where they are not as everywhere else."""
+    """Prices of one platform or pledge that differ from the general ones."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = _FORBID
 
@@ -58,18 +58,18 @@ class PriceChange:
     currency: str | None = None
 
     def __post_init__(self) -> None:
-        """No price is less than nothing."""
+        """Raise ValueError if a price is negative or absurdly large."""
         _check_numbers(value for value in self.list_changes().values() if not isinstance(value, str))
 
     def list_changes(self) -> dict[str, float | str]:
-        """Those that are other."""
+        """Return the prices that differ, by name."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         return {name: value for name, value in values.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
 class PricePeriod:
-    """Times at which money counts more or less: `weekdays 19:00-07:00 Europe/Berlin`, and by which factor."""
+    """Recurring times, as `weekdays 19:00-07:00 Europe/Berlin`, and the factor by which money prices change then."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = _FORBID
 
@@ -77,14 +77,14 @@ class PricePeriod:
     factor: float
 
     def __post_init__(self) -> None:
-        """A factor is a number from 0 upwards, and the time one that comes again."""
+        """Raise ValueError unless the factor is a number from 0 upwards and the time recurs."""
         _check_numbers([self.factor])
         read_period(self.when)
 
 
 @lru_cache(maxsize=256)
 def read_period(text: str) -> Recurring:
-    """The windows that come again; ValueError if the text says something else."""
+    """Parse recurring windows; raise ValueError if the text is something else."""
     try:
         read = parse_start(text, ANY_DAY)
     except SubletError as error:
@@ -108,23 +108,23 @@ class Prices:
     core_hour_energy: float = 0.0  # kWh
     gpu_hour_energy: float = 0.0  # kWh
     core_hour_carbon: float = 0.0  # grams of CO2, where no intensity is known
-    hours: tuple[PricePeriod, ...] = ()  # the first that a time is in counts
+    hours: tuple[PricePeriod, ...] = ()  # the first period that contains a time applies
     carbon_intensity: str = ""  # a file or an http(s) address with grams of CO2 for each kWh, by the hour
     platforms: Mapping[str, PriceChange] = field(default_factory=dict)
     pledges: Mapping[str, PriceChange] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """No price is less than nothing."""
+        """Raise ValueError if a price is negative or absurdly large."""
         _check_numbers(getattr(self, name) for name in RATES)
 
     @property
     def is_by_hour(self) -> bool:
-        """Whether it depends on the start."""
+        """Whether prices depend on the start."""
         return bool(self.hours)
 
     def at(self, platform: str, pledge: Mapping[str, int] | None = None) -> Prices:
-        """The list of one platform, and of those of its pledges that are drawn on, each by its part."""
-        if not (self.platforms or self.pledges):  # most often, and a copy costs
+        """Return the prices of one platform, averaged over the pledges that are drawn on by their shares."""
+        if not (self.platforms or self.pledges):  # the usual case: saves a copy
             return self
         here = replace(self, **_changes(self.platforms.get(platform)))
         changed = [name for name in pledge or () if name in self.pledges]
@@ -138,9 +138,9 @@ class Prices:
     def quote(
         self, amounts: Amounts, storage: int = 0, start: datetime | None = None, grams: float | None = None
     ) -> tuple[Quote, ...]:
-        """What these amounts, and so many bytes, cost for their time: money always, the rest if known.
+        """Return the cost of these amounts and so many bytes: money always, energy and carbon if known.
 
-        `grams` is the carbon intensity then.
+        `grams` is the carbon intensity at that time.
         """
         shape, nodes, hours = amounts.shape, amounts.nodes, amounts.time / HOUR
         per_node = shape.cores * self.core_hour + shape.memory / GIB * self.memory_gib_hour + shape.gpus * self.gpu_hour
@@ -158,7 +158,7 @@ class Prices:
         return tuple(quotes)
 
     def factor(self, start: datetime | None, length: timedelta) -> float:
-        """By how much money counts more or less, on average over a time; without a start, the least of all."""
+        """Return the mean factor on money prices over a time; without a start, the lowest factor."""
         if not self.hours:
             return 1.0
         if start is None:
@@ -172,7 +172,7 @@ class Prices:
         start: datetime | None = None,
         grams: float | None = None,
     ) -> Bill:
-        """The same, and what each component has of it."""
+        """Return the total cost, and the cost of each component."""
         total = self.quote(amounts, sum(storage.values()), start, grams)
         compute = self.quote(amounts, 0, start, grams) if storage else total
         alone = Amounts(NOTHING, 0, amounts.time)
@@ -189,11 +189,11 @@ class Tariff:
 
     @property
     def is_by_hour(self) -> bool:
-        """Whether it depends on the start."""
+        """Whether costs depend on the start."""
         return self.prices.is_by_hour or self.intensity is not None
 
     def bill(self, amounts: Amounts, storage: Mapping[str, int], start: datetime | None = None) -> Bill:
-        """What these amounts cost from a start on; without one, at the least."""
+        """Return what these amounts cost from a start on; without one, the least they can cost."""
         grams = None
         if self.intensity is not None:
             grams = self.intensity.mean(start, amounts.time) if start else self.intensity.least
@@ -202,7 +202,7 @@ class Tariff:
 
 @lru_cache(maxsize=4096)
 def mean_factor(periods: tuple[PricePeriod, ...], start: datetime, length: timedelta) -> float:
-    """The factor on average over a time: each part of it by the first period that it is in, else 1."""
+    """Return the mean factor over a time: at each moment that of the first matching period, else 1."""
     end = start + max(length, timedelta(seconds=1))
     windows = [(window, period.factor) for period in periods for window in expand(read_period(period.when), start, end)]
     edges = sorted({start, end, *(edge for window, _ in windows for edge in (window.start, window.end))})
@@ -228,14 +228,14 @@ def _check_numbers(numbers: Iterable[Any]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """What an offer costs, as a whole and by component."""
+    """What an offer costs, in total and by component."""
 
     total: tuple[Quote, ...]
     compute: tuple[Quote, ...]
     storage: Mapping[str, tuple[Quote, ...]] = field(default_factory=dict)  # by the name of a storage, or of data
 
     def of(self, part: str, request: Request) -> tuple[Quote, ...]:
-        """What a component of a request costs; what is not charged for costs nothing."""
+        """Return what a component of a request costs; one without a charge costs nothing."""
         if not part:
             return self.total
         if part == "compute":

@@ -1,4 +1,4 @@
-"""What a person asks for: an executable, the resources it needs, and when. A superset of IVOA's."""
+"""A request: an executable, the resources it needs, and when; a superset of IVOA's."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from sublet.booking.model.scheduler import NOTHING_ASKED, SchedulerOptions
 from sublet.booking.model.shape import Amounts, Shape
 
 GIB = 1024**3
-MOST_WHEREVER = 6  # times that `**/` of one pattern stands for no folder, too
+MOST_WHEREVER = 6  # how many `**/` of one pattern can also match no folder
 PLAIN_COMPUTE = "simple-compute-resource"
-COMPUTE_WITH_NODES = "node-compute-resource"  # with GPUs, several windows and parts of a GiB too
+COMPUTE_WITH_NODES = "node-compute-resource"  # also has GPUs, several windows and fractions of a GiB
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Range:
 
     @staticmethod
     def exactly(number: int) -> Range:
-        """This, and neither less nor more."""
+        """Return the range of exactly this number."""
         return Range(number, number)
 
 
@@ -44,7 +44,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Recurring:
-    """Windows that come again: these weekdays, between these times of day, in a zone."""
+    """Recurring windows: these weekdays, between these times of day, in a time zone."""
 
     days: tuple[int, ...]  # 0 is Monday
     begins: str  # "09:00"
@@ -73,22 +73,22 @@ class Compute:
     cores: Range = Range(1, 1)  # per node
     memory: Range = Range(GIB, GIB)  # per node, in bytes
     gpus: Range = Range(0, 0)  # per node
-    disk: Range = Range(0, 0)  # per node, of its own, in bytes
+    disk: Range = Range(0, 0)  # per node, local, in bytes
     volumes: tuple[Volume, ...] = ()
     kind: str = PLAIN_COMPUTE
 
     @property
     def least(self) -> Shape:
-        """What each node must have."""
+        """The minimum that each node must have."""
         return Shape(self.cores.min, self.memory.min, self.gpus.min, self.disk.min)
 
     @property
     def most(self) -> Shape:
-        """What is welcome of each node."""
+        """The maximum that is welcome of each node."""
         return Shape(self.cores.max, self.memory.max, self.gpus.max, self.disk.max)
 
     def exactly(self, amounts: Amounts) -> Compute:
-        """The same for neither less nor more than these amounts."""
+        """Return a copy that asks for exactly these amounts."""
         each = amounts.shape
         return replace(
             self,
@@ -108,12 +108,12 @@ class Storage:
     size: Range  # in bytes
     data: tuple[str, ...] = ()  # names of the data that goes there
     kind: str = "simple-storage-resource"
-    pool: str = ""  # only in this pool of a platform
+    pool: str = ""  # only in this pool of the platform
 
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """Something that must be there before the executable starts."""
+    """Data that must be staged before the executable starts."""
 
     name: str
     kind: str  # the short name: simple-data-resource, S3-data-resource, …
@@ -121,29 +121,29 @@ class Data:
     storage: str = ""  # the name of the storage that it goes to
     size: int | None = None  # in bytes, when known
     checksum: str = ""  # "sha256:…"
-    prepare: timedelta | None = None  # the asker's own estimate
-    unpack: bool = False  # it is an archive, and its content is what is wanted
-    write_back: bool = False  # what the session changed of it goes to where it came from
-    write_back_always: bool = False  # also when it failed
-    shared: bool = False  # a file that is only read: one copy on a system serves all who need it
+    prepare: timedelta | None = None  # the asker's own estimate of the staging time
+    unpack: bool = False  # it is an archive, to be unpacked
+    write_back: bool = False  # what the session changed is sent back to the location
+    write_back_always: bool = False  # also if the session failed
+    shared: bool = False  # a read-only file: one copy on a system serves all sessions
     fields: Mapping[str, Any] = field(default_factory=dict)  # the rest, as received
 
 
 @dataclass(frozen=True, slots=True)
 class SentResults:
-    """Results that are sent somewhere when the session has ended."""
+    """Results that are sent to an address when the session has ended."""
 
-    path: str  # which of them: a file, a folder, or a pattern
-    to: str  # the address; of a folder, if it ends in /
-    always: bool = False  # also when it failed
-    source: str = ""  # the data that goes back to where it came from, as far as it was changed
+    path: str  # which results: a file, a folder, or a pattern
+    to: str  # the address; a folder's if it ends in /
+    always: bool = False  # also if the session failed
+    source: str = ""  # of a write-back: the data whose changes are sent back
 
     def place(self, path: str) -> str | None:
-        """Where a result goes below the address, if it is one of these: its path below what the pattern names whole."""
+        """Return a result's path below the address, or None if it isn't one of these results."""
         whole = self.path.strip("/")
         if path == whole:
             return path.rpartition("/")[2]
-        if path.startswith(f"{whole}/"):  # also of a folder whose name looks like a pattern
+        if path.startswith(f"{whole}/"):  # also for a folder whose name looks like a pattern
             return path.removeprefix(f"{whole}/")
         if not is_pattern(whole) or not matches_pattern(path, whole):
             return None
@@ -151,25 +151,25 @@ class SentResults:
 
 
 def is_pattern(path: str) -> bool:
-    """Whether a path stands for many."""
+    """Whether a path contains wildcards."""
     return any(letter in path for letter in "*?[")
 
 
 def matches_pattern(path: str, pattern: str) -> bool:
-    """Whether a path fits; `**/` stands for any number of folders, none of them too."""
+    """Whether a path matches a pattern; `**/` stands for any number of folders, or none."""
     return any(fnmatchcase(path, each) for each in _spell_out(pattern))
 
 
 @lru_cache(maxsize=256)
 def _spell_out(pattern: str) -> tuple[str, ...]:
-    """The pattern with each `**/` as it is, and without it."""
+    """Return every variant of a pattern, with each `**/` kept or removed."""
     pieces = re.split(r"(?:(?<=/)|^)\*\*/", pattern, maxsplit=MOST_WHEREVER)
     marks = product(("", "**/"), repeat=len(pieces) - 1)
     return tuple("".join(chain(*zip(pieces, (*chosen, ""), strict=True))) for chosen in marks)
 
 
 def find_fixed_folder(pattern: str) -> str:
-    """The folders that a pattern names whole: `out/` of `out/*.csv`."""
+    """Return the leading folders of a pattern that have no wildcards: `out/` of `out/*.csv`."""
     folders = pattern.split("/")[:-1]
     first = next((number for number, name in enumerate(folders) if is_pattern(name)), len(folders))
     return "".join(f"{name}/" for name in folders[:first])
@@ -177,7 +177,7 @@ def find_fixed_folder(pattern: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Executable:
-    """The thing itself: a kind, a name, and the fields of that kind, as received."""
+    """What is to run: a kind, a name, and the fields of that kind, as received."""
 
     kind: str  # the short name: command, docker-container, jupyter-notebook, …
     name: str = ""
@@ -191,13 +191,13 @@ class Limit:
     type: str  # a URN, as in urn:ivoa:calycopis:cost:monetary
     min: float | None = None
     max: float | None = None
-    part: str = ""  # the component that it is about: compute, storage[0], …; none: all of them together
-    path: str = ""  # where it stands in the document
+    part: str = ""  # the component that it is about: compute, storage[0], …; empty: the total
+    path: str = ""  # its path in the document
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Everything asked for, read and with defaults filled in."""
+    """Everything that is requested, with defaults filled in."""
 
     executable: Executable | None
     compute: Compute = Compute()
@@ -209,20 +209,20 @@ class Request:
     costs: tuple[Limit, ...] = ()
     metrics: tuple[Limit, ...] = ()
     platform: str = ""  # only this platform, when named
-    scheduler: SchedulerOptions = NOTHING_ASKED  # of a shared platform: its queue, who pays, and the like
-    pledge: str = ""  # of a platform with pledges: only this one, or what is `open`
-    parts: int = 1  # into how many parts a shared queue may get it, at most: its kind says that
+    scheduler: SchedulerOptions = NOTHING_ASKED  # on a shared platform: its queue, who pays, and the like
+    pledge: str = ""  # on a platform with pledges: only this one, or `open`
+    parts: int = 1  # the most parts that a shared queue may get it in, set by its kind
     after: tuple[str, ...] = ()  # sessions that must have completed first
     places: tuple[PlaceWish, ...] = ()  # directories of the platform that it shares with other sessions
-    outputs: tuple[SentResults, ...] = ()  # results that are sent somewhere at the end
-    not_before: datetime | None = None  # when the last of those is planned to have ended
+    outputs: tuple[SentResults, ...] = ()  # results to send to an address at the end
+    not_before: datetime | None = None  # when the last session in `after` is planned to end
 
     @property
     def is_for_each_node(self) -> bool:
-        """Whether its program is to be started on each of its nodes, not on the first alone."""
+        """Whether the program is to be started on each node, not only on the first."""
         return bool(self.executable and self.executable.fields.get("each_node"))
 
     @property
     def least(self) -> Amounts:
-        """The least that it can do with."""
+        """The minimum amounts that are requested."""
         return Amounts(self.compute.least, self.compute.nodes.min, self.duration)

@@ -13,29 +13,29 @@ from sublet.booking.model.ladder import bits
 from sublet.booking.model.timeline import BEGINNING, END
 
 NOTHING = Rows([], [], 0, 0, range(0), range(0))
-MANY = 16  # nodes; when fewer are wanted there are hardly ever too few throughout a block
-AHEAD = 16  # how many times the length of the chunk at hand a node is looked at in advance
+MANY = 16  # nodes; when fewer are wanted, a block hardly ever has too few throughout
+AHEAD = 16  # how far ahead a node is checked, in lengths of the current chunk
 
 
 class Search:
-    """So many nodes that each have a need free for a span.
+    """A search for so many nodes that each have a need free for a span.
 
-    The index tells nodes that surely have room from those that may have it; only the latter are looked at one by one.
+    The index tells which nodes surely have room and which may have it; only the latter are checked one by one.
     """
 
     def __init__(self, index: Index, need: int, count: int, span: int) -> None:
-        """Ask an index for a packed need."""
+        """Prepare a search of an index for `count` nodes with a packed need."""
         self._index, self._need, self._count, self._span = index, need, count, span
         known = index.rows_for(need) if count <= len(index.lines) else None
         self.possible = known is not None
         self._may, self._sure, self._rank, self._able, self._gpus, self._cores = known or NOTHING
-        self._known: dict[int, int] = {}  # node → it has no room before then
-        self._vague: set[int] = set()  # nodes that may have none then either
+        self._known: dict[int, int] = {}  # node → a time before which it has no room
+        self._vague: set[int] = set()  # nodes that may have no room at that time either
         self._out = 0  # nodes that are known to have no room yet
-        self._soonest = END  # when the first of those may have
+        self._soonest = END  # when the first of those may have room
 
     def find(self, start: int, end: int) -> tuple[int, int] | None:
-        """The earliest time in [start, end) and the nodes, as a mask; no call may start earlier than one before."""
+        """Return the earliest time in [start, end) and a mask of nodes, or None; later calls may not start earlier."""
         index, count = self._index, self._count
         low = start
         if start < end:
@@ -66,17 +66,17 @@ class Search:
         return None
 
     def _surely(self, time: int) -> int:
-        """The nodes that the index alone knows to have room from a time on."""
+        """Return the nodes that have room from a time on according to the index alone."""
         last, upto = self._index.chunk(time + self._span - 1)
         return self._over(self._sure, self._index.chunk(time), (last, upto + 1))
 
     def _at_times(self, block: int, chunk: int) -> int:
-        """The nodes that may stand on the rows at some moment of a chunk."""
+        """Return the nodes that may have the need free at some moment of a chunk."""
         home = self._index.blocks[block]
         return reduce(and_, (home.row(at)[chunk] for at in self._may), self._index.all) | home.inside[chunk]
 
     def _recall(self, time: int) -> None:
-        """Keep out only those nodes that have no room before a time."""
+        """Exclude only the nodes that are known to have no room before a time."""
         self._out, self._soonest = 0, END
         for node, first in self._known.items():
             if first >= time:
@@ -84,7 +84,7 @@ class Search:
                 self._soonest = min(self._soonest, first)
 
     def _over(self, rows: list[int], first: Spot, stop: Spot) -> int:
-        """The nodes that stand on all the rows in every chunk from the first until before the last."""
+        """Return the nodes that stand on all these rows in every chunk from `first` to before `stop`."""
         nodes = self._index.all
         if first >= stop:
             return nodes
@@ -101,9 +101,9 @@ class Search:
         return nodes
 
     def _throughout(self, first: Spot, stop: Spot) -> tuple[int, Spot | None]:
-        """The nodes that may have room from a chunk until before another; or the last chunk to begin after.
+        """Return the nodes that may have room from `first` to before `stop`, and an obstacle if they are too few.
 
-        From that chunk on there are too few nodes, so that no start before it will do.
+        The obstacle is the last chunk from which on there are too few nodes, so no start before it will do.
         """
         nodes = self._able & ~self._out
         if first >= stop or nodes.bit_count() < self._count:
@@ -129,7 +129,7 @@ class Search:
         return nodes, None
 
     def _past_full_blocks(self, block: int, chunk: int) -> int:
-        """The start of a chunk, or of the next block in which there may be enough nodes at any one time."""
+        """Return the start of a chunk, or of the next block that may have enough nodes at any one time."""
         blocks = self._index.blocks
         while self._count >= MANY and any(blocks[block].peak(at) < self._count for at in self._may):
             block, chunk = block + 1, 0
@@ -138,7 +138,7 @@ class Search:
         return blocks[block].starts[chunk]
 
     def _within(self, low: int, high: int, may: int, sure: int) -> tuple[int, int] | None:
-        """The earliest time in [low, high), all in one chunk, at which enough of the nodes have room."""
+        """Find the earliest time in [low, high), all in one chunk, at which enough of the nodes have room."""
         missing = self._count - sure.bit_count()
         if missing <= 0:
             return low, self._best(sure, low)
@@ -169,7 +169,7 @@ class Search:
         return None
 
     def _first(self, node: int, low: int, high: int) -> int:
-        """A time before which a node has no room, exact below `high`; what takes long to find is remembered."""
+        """Return a time before which a node has no room, exact below `high`; results are cached."""
         line = self._index.lines[node]
         if not line.reaches(low, high, self._rank):
             return high
@@ -190,7 +190,7 @@ class Search:
         return first
 
     def _best(self, nodes: int, time: int) -> int:
-        """As many as are wanted: those with the least to spare around a time, GPUs before cores; then the smallest."""
+        """Choose as many nodes as are wanted: those with the fewest spare GPUs, then cores; of equals the smallest."""
         chosen, missing = 0, self._count - nodes.bit_count()
         if not missing:
             return nodes
@@ -208,7 +208,7 @@ class Search:
         return chosen
 
     def _tiers(self, nodes: int, time: int) -> Iterator[int]:
-        """The nodes in groups, those with the least to spare first."""
+        """Yield the nodes in groups, those with the least to spare first."""
         at, chunk = self._index.chunk(time)
         block = self._index.blocks[at]
         for gpus in (*self._gpus, None):

@@ -1,4 +1,4 @@
-"""When a session may begin: ISO 8601 intervals, words, and windows that come again."""
+"""When a session may begin: ISO 8601 intervals, times in words, and recurring windows."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _EXAMPLE = (
     "now, in 2 hours, within 2h, 09:00, tonight, tomorrow, tomorrow 9am, tomorrow 09:00-12:00, next tuesday, "
     "after friday 17:00, 2026-12-01 14:00, mon-wed 09:00-12:00 Europe/London, or 2026-12-01T09:00:00Z/PT3H"
 )
-FROM_NOW = frozenset({"now", "within", "in"})  # what begins so names no time of day
+FROM_NOW = frozenset({"now", "within", "in"})  # a start that begins with one of these names no time of day
 _STAMP = "%Y-%m-%dT%H:%M:%SZ"
 _SHORT_ZONES = frozenset({"utc", "gmt", "z"})
 
 
 def parse_instant(text: str) -> datetime:
-    """A point in time in UTC; without an offset it is taken to be UTC, and a date is its midnight."""
+    """Parse a point in time as UTC; without an offset it is taken to be UTC, and a date is its midnight."""
     try:
         moment = datetime.fromisoformat(text)
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
@@ -40,7 +40,7 @@ def parse_instant(text: str) -> datetime:
 
 
 def parse_interval(text: str) -> Window:
-    """The window in `start/end`, `start/duration` or `duration/end`."""
+    """Parse `start/end`, `start/duration` or `duration/end` as a window."""
     first, slash, second = text.strip().partition("/")
     if not slash:
         bare = _INSTANT.fullmatch(first) is not None
@@ -64,7 +64,7 @@ def parse_interval(text: str) -> Window:
 
 
 def _move(time: datetime, length: str, sign: int) -> datetime:
-    """The time that is so long after another, or before it; from a given day on, years and months have a length."""
+    """Move a time by an ISO 8601 duration, forwards or backwards; years and months follow the calendar."""
     match = _CALENDAR.match(length)
     if match is None:
         return time + sign * parse_duration(length, LONGEST_WINDOW)
@@ -78,9 +78,9 @@ def _move(time: datetime, length: str, sign: int) -> datetime:
 
 
 def parse_start(text: str, now: datetime) -> Window | Recurring:
-    """The window, or the windows that come again, in an interval or in words.
+    """Parse an interval, or a time in words, as a window or as recurring windows.
 
-    Words that name no time zone are meant by the clock of `now`; an interval that names none is in UTC.
+    Words without a time zone are read in the zone of `now`; an interval without one is in UTC.
     """
     words = text.split()
     if len(words) == 1 and "/" in text:
@@ -102,7 +102,7 @@ def parse_start(text: str, now: datetime) -> Window | Recurring:
 
 
 def _instant_in(text: str, now: datetime) -> Window | None:
-    """The window that begins at an instant in ISO 8601."""
+    """Parse an ISO 8601 instant as a window that begins there; return None for other text."""
     if not _INSTANT.fullmatch(text) or len(text) <= len("2026-12-01"):
         return None
     try:
@@ -114,7 +114,7 @@ def _instant_in(text: str, now: datetime) -> Window | None:
 
 
 def _read_spoken_window(words: list[str], now: datetime) -> Window | None:
-    """The window of spoken words, which may end in a time zone."""
+    """Parse a time in words, which may end in a time zone; return None for other words."""
     window = parse_spoken(words, now)
     if window is not None or len(words) < 2:
         return window
@@ -150,7 +150,7 @@ def _days_and_hours(day: str, hours: str, rest: list[str], text: str, now: datet
 
 
 def _name_of(zone: tzinfo, text: str) -> str:
-    """The name of a zone, without which hours that come again can't be told after its clocks change."""
+    """Return a zone's name, which recurring hours need because of clock changes; raise BadAmount if it has none."""
     if isinstance(zone, ZoneInfo) and zone.key:
         return zone.key
     if zone.utcoffset(datetime(2026, 1, 1)) == zone.utcoffset(datetime(2026, 7, 1)) == timedelta(0):
@@ -187,7 +187,7 @@ def _weekdays(text: str, whole: str) -> tuple[int, ...]:
 
 
 def zone_of(name: str) -> ZoneInfo:
-    """The time zone of that IANA name."""
+    """Return the time zone with that IANA name; raise BadAmount if there is none."""
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):
@@ -195,7 +195,7 @@ def zone_of(name: str) -> ZoneInfo:
 
 
 def windows_of(request: Request, now: datetime, horizon: timedelta) -> tuple[Window, ...]:
-    """Every window of a request that isn't over, from `now` to the horizon, the earliest first."""
+    """Return the windows of a request that aren't over, up to the horizon, the earliest first."""
     until = now + horizon
     windows = [window for window in request.windows if last_start(window) >= now and window.start < until]
     for recurring in request.recurring:
@@ -204,22 +204,22 @@ def windows_of(request: Request, now: datetime, horizon: timedelta) -> tuple[Win
 
 
 def list_named_windows(request: Request, now: datetime, horizon: timedelta) -> tuple[Window, ...]:
-    """The windows that a request names one by one, without those that come again."""
+    """Return the windows that a request lists one by one, without recurring ones."""
     return windows_of(replace(request, recurring=()), now, horizon)
 
 
 def admits(window: Window, start: datetime) -> bool:
-    """Whether a session may begin in a window at this time."""
+    """Whether a session may begin at this time in a window."""
     return window.start <= start <= last_start(window)
 
 
 def last_start(window: Window) -> datetime:
-    """The last whole second at which a session may begin in it."""
+    """Return the last whole second at which a session may begin in a window."""
     return max(window.start, window.end - SECOND)
 
 
 def expand(recurring: Recurring, since: datetime, until: datetime) -> Iterator[Window]:
-    """The windows that end after `since` and start before `until`, each by the zone's clock of that day."""
+    """Yield the windows that end after `since` and start before `until`, each by the zone's clock of that day."""
     tz = zone_of(recurring.zone)
     begins, ends = time.fromisoformat(recurring.begins), time.fromisoformat(recurring.ends)
     stop = until if recurring.until is None else min(until, recurring.until)
@@ -241,9 +241,9 @@ def _on(day: date, begins: time, ends: time, tz: tzinfo) -> Window | None:
 
 
 def pin_start(text: str, now: datetime) -> str:
-    """The same time to start, written so that it means the same wherever it is read: in UTC, or with its zone.
+    """Rewrite a start time so that it means the same wherever it is read: in UTC, or with its time zone.
 
-    Words that only count from now, and intervals, stay as they are.
+    Words that count from now, and intervals, stay as they are.
     """
     words = text.split()
     if not words or words[0].lower() in FROM_NOW or (len(words) == 1 and "/" in text):
