@@ -1,1 +1,1 @@
-"""Platforms, where sessions run: one package each; `port.py` has the interface that they share."""
+"""Platforms: where sessions run, a package each; what every platform answers is in `port.py`."""

@@ -34,7 +34,7 @@ Stream = Literal["stdout", "stderr"]
 
 
 class Broker(Platform):
-    """Another broker: its offers are passed on here, and an offer that is accepted here is accepted there."""
+    """Another broker: what it offers is offered here, and what is accepted here is accepted there."""
 
     kind: ClassVar[str] = "broker"
     terms: ClassVar[Literal["remote"]] = "remote"

@@ -47,7 +47,7 @@ STALE = 60.0  # seconds without an event after which the queue is asked whether 
 
 
 class HTCondor(Platform):
-    """An HTCondor pool, or one annex of it."""
+    """A pool of HTCondor, or one annex of it."""
 
     kind: ClassVar[str] = "htcondor"
     tells: ClassVar[bool] = True

@@ -49,7 +49,7 @@ ABSENT = 300.0  # seconds without a call after which marks may have been missed
 
 
 class Local(KeepsData):
-    """This machine, with its own processes."""
+    """This machine, by processes of its own."""
 
     kind: ClassVar[str] = "local"
     tells: ClassVar[bool] = True

@@ -47,7 +47,7 @@ def as_entry(job: Played) -> dict[str, Any]:
 
 
 class MemoryPlatform(Platform):
-    """A simulated platform: capacity as configured, work by the clock."""
+    """A platform that plays: capacity as configured, work by the clock."""
 
     kind: ClassVar[str] = "memory"
     tells: ClassVar[bool] = True

@@ -42,7 +42,7 @@ GONE = "Skaha does not know it any more, and nobody saw how it ended"
 
 
 class Skaha(Platform):
-    """A science platform that is used through Skaha, such as CANFAR's."""
+    """A science platform that is used through Skaha, as CANFAR's."""
 
     kind: ClassVar[str] = "skaha"
     terms: ClassVar[Literal["booked", "predicted", "remote"]] = "predicted"
