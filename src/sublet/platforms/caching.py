@@ -98,8 +98,7 @@ class DataCache(Protocol):
         ...
 
     async def claim(self, entry: str) -> Mapping[str, int] | None:
-        """Claim the transfer of an entry and return the sizes of the files so far; None if somebody else has claimed
-        it."""
+        """Claim the transfer of an entry and return the file sizes so far; None if somebody else has claimed it."""
         ...
 
     async def measure(self, entry: str) -> Mapping[str, int]:
@@ -275,8 +274,7 @@ class ExpectsImages(Protocol):
     """A platform whose nodes are on other systems, each with its own cache of images."""
 
     async def expect_image(self, location: str, entry: str, user: str) -> str:
-        """Restrict a session to systems that have a registry's image cached as this entry, and return its path
-        there."""
+        """Restrict a session to systems that have this image cached as an entry, and return its path there."""
         ...
 
 
@@ -294,8 +292,7 @@ class UnpacksFiles(Protocol):
 
 @runtime_checkable
 class MakesImages(Protocol):
-    """A platform that converts image archives of this machine for its container tools before a session's time
-    begins."""
+    """A platform that converts image archives of this machine for its tools before a session's time begins."""
 
     async def find_made(self, archives: Mapping[str, ArchiveReader]) -> Collection[str]:
         """Return the names of the archives that have already been converted."""

@@ -196,8 +196,7 @@ class Platform(BaseModel):
         return True
 
     def hosts(self, person: str) -> bool:
-        """Whether this person is a guest of its owner, so that sessions are contained and can't see the owner's
-        files."""
+        """Whether this person is a guest of its owner: contained, and without access to the owner's files."""
         return False
 
     def choose_network_policy(self, is_for_stranger: bool) -> str:
@@ -260,8 +259,7 @@ class Platform(BaseModel):
 
     @abstractmethod
     async def place(self, key: str) -> Path | None:
-        """Return the session's directory, created if necessary, into which movers stage data; None if none is
-        staged."""
+        """Return the session's directory, created if needed, into which movers stage data; None if none is staged."""
 
     async def make_storage(self, key: str, name: str, pool: str) -> None:
         """Create a session's storage in a pool, visible as `storage/NAME` in the session's directory."""
@@ -390,8 +388,7 @@ class Platform(BaseModel):
 
     @abstractmethod
     async def results(self, key: str) -> Results:
-        """List the files and the empty folders in a session's working directory, without those that were staged
-        there."""
+        """List the files and empty folders in a session's working directory, without staged ones."""
 
     @abstractmethod
     def read(self, key: str, path: str, offset: int = 0) -> AsyncIterator[bytes]:
@@ -408,8 +405,7 @@ class Platform(BaseModel):
         """
 
     async def list_left(self, age: timedelta = timedelta(0)) -> Sequence[str]:
-        """List this service's sessions that have had files there for at least `age`, on platforms where it is a
-        guest."""
+        """List this service's sessions that have had files for at least `age` on a platform where it is a guest."""
         return ()
 
     async def sweep(self) -> Sequence[str]:

@@ -165,8 +165,7 @@ class SessionDir:
         ]
 
     def write_job(self, job: dict[str, Any]) -> None:
-        """Write the job for the shim, and reserve disk space for the end's record, which must fit even on a full
-        disk."""
+        """Write the job for the shim, and reserve disk space for the end's record, in case the disk is full then."""
         for stream in ("stdout", "stderr"):
             (self.root / stream).touch(0o600)
         self.write("end.json.room", b" " * END_SIZE)
@@ -211,8 +210,7 @@ class SessionDir:
         return self.read("end.json") is not None
 
     def state(self) -> JobState:
-        """Return the state by the session's files; UNKNOWN if the shim is gone without a record, for the platform to
-        settle."""
+        """Return the state by the session's files; it is UNKNOWN if the shim is gone without a record."""
         if end := self.read("end.json"):
             return read_end(end)
         shim = self.shim

@@ -26,8 +26,7 @@ def tell_amounts(amounts: Amounts, *, each_node: bool = False) -> dict[str, str]
 
 
 def tell_places(places: Sequence[BoundPlace], work: str = "") -> dict[str, str]:
-    """Return the variables that hold the paths of a job's places: below `work` if mounted there, else their own
-    paths."""
+    """Return the variables with the paths of a job's places: below `work` if mounted there, else their own paths."""
     return {
         variable_of(place.name): f"{work}/{place.target}" if work and place.target[0] != "/" else place.path
         for place in places

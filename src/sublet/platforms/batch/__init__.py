@@ -1,2 +1,1 @@
-"""What batch systems behind SSH share: a guest's directory, matching requests, submitting once, watching, kept
-files."""
+"""What batch systems behind SSH share: a guest's directory, matching requests, submitting, watching, kept files."""

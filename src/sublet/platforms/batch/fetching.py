@@ -130,8 +130,7 @@ class FarCache:
         await self._start(entry, read_program(), plan)
 
     async def fetch_by(self, entry: str, plan: ToolPlan, *, largest: int) -> None:
-        """Start the system's own program on the login host or the data transfer host, under a script that watches
-        it."""
+        """Start the system's own program, under a script that watches it, on the login or data transfer host."""
         self._check_way({plan.host})
         await self._start(
             entry, read_tool(plan.script or plan.tool), describe_tool_plan(plan, largest, self.rate), plan.tool
@@ -273,8 +272,7 @@ class FarCache:
         return f"{self.root}/kept/{entry}/content"
 
     async def leave(self, user: str) -> Sequence[str]:
-        """Release the entries of a session that wasn't submitted, and return the notes on transfers that nobody needs
-        now."""
+        """Release the entries of a session that wasn't submitted; return the notes on transfers no longer needed."""
         return (await self.reach.run(Command(script("leave", self.root, user), as_is))).text.splitlines()
 
     def find_collection(self, entry: str, *, is_folder: bool) -> str:

@@ -129,8 +129,7 @@ def pack(contents: Mapping[str, bytes]) -> bytes:
 
 
 def header_script(mark: str, lines: Iterable[str], directory: str) -> bytes:
-    """Write a script with scheduler directives at its head that executes `job.sh`, for schedulers that read options
-    there."""
+    """Write a script that executes `job.sh`, for schedulers that read their options as directives in its head."""
     head = list(lines)
     if any(not line.isprintable() for line in head):
         raise ValueError("a line for the scheduler is more than one line")

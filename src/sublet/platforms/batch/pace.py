@@ -1,5 +1,4 @@
-"""Rate limiting of calls to a scheduler: a burst, then a steady rate, so that the scheduler's own limiter is never
-hit."""
+"""Rate limiting of calls to a scheduler: a burst, then a steady rate, to stay below the scheduler's own limit."""
 
 from __future__ import annotations
 
@@ -88,8 +87,7 @@ _KEPT: WeakValueDictionary[tuple[object, ...], Pace] = WeakValueDictionary()
 
 
 def pace_of(account: tuple[object, ...], per_second: float) -> Pace:
-    """Return the pace that all platforms in this process share for an account, as the scheduler counts them
-    together."""
+    """Return the pace shared by all platforms in this process that use an account, as its calls count together."""
     pace = _KEPT.get(account)
     if pace is None:
         pace = _KEPT[account] = Pace(per_second)

@@ -211,8 +211,7 @@ class BatchPlatform(TransferSettings):
         return await self._kept.pull(self.reach, await self.root(), image, path, key) if path else None
 
     async def make_image(self, kept: str, tool: str, archive: ArchiveReader | None, user: str) -> bool:
-        """Have the login host convert a kept archive, if allowed: with Apptainer, or unpacked for tools that run
-        directories."""
+        """Have the login host convert a kept archive, if allowed: with Apptainer, or unpacked to a directory."""
         tools, describe = (await self.survey()).tools, archive.describe if archive else None
         root = await self.root()
         return self._manners.pull and await self._kept.make_for(self.reach, root, kept, tool, tools, describe)
@@ -280,8 +279,7 @@ class BatchPlatform(TransferSettings):
         return await self._guest.session_directory(key)
 
     async def carrier(self, key: str, program: str) -> Carrier:
-        """Return how to access the session's files: over the person's login, or locally where this machine mounts
-        them."""
+        """Return how to access the session's files: over the person's login, or locally if mounted here."""
         directory = await self.session_directory(key)
         for there, here in sorted(self.mounts.items(), reverse=True):
             if directory.startswith(f"{there.rstrip('/')}/"):
@@ -302,8 +300,7 @@ class BatchPlatform(TransferSettings):
         await self._guest.send(key, source, relative, progress)
 
     async def find(self, key: str) -> str | None:
-        """Return the key if a job was ever submitted under it: it isn't submitted again, even if the scheduler lacks
-        it."""
+        """Return the key if a job was ever submitted under it, even if the scheduler no longer has it."""
         return key if await self.reach.run(to.to_find(await self.root(), self._guest.check_key(key))) else None
 
     def check_connects(self, job: Job) -> None:

@@ -72,6 +72,5 @@ def nodes_script(package: str) -> str:
 
 
 def each_script(package: str = SHARED) -> str:
-    """Return the script that starts a program on each node: a scheduler's own, or the shared one based on
-    `nodes.sh`."""
+    """Return the script that starts a program on each node: a scheduler's own, or the shared one using `nodes.sh`."""
     return SHEBANG + read_script(EACH_NODE, package)

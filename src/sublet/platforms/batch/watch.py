@@ -94,8 +94,7 @@ class SiteWatch:
                 known.pop(job)
 
     def note_cleaned(self, key: str) -> None:
-        """Record that a session's directory was removed: it is unknown from now on, though the queue may still
-        show it."""
+        """Record that a session's directory was removed: it is unknown now, though the queue may still show it."""
         now = time.monotonic()
         self.forget(key)
         self._cleaned = {old: when for old, when in self._cleaned.items() if now - when < ASKED_LATELY} | {key: now}
@@ -108,8 +107,7 @@ class SiteWatch:
         return self._looks.get(key, SiteLook())
 
     def find_number(self, key: str) -> str:
-        """Return the scheduler's number of a job: as given at submit, or if that was interrupted, as the queue shows
-        it."""
+        """Return the scheduler's number of a job: as given at submit, or if that was lost, as the queue shows it."""
         if id := self.look(key).id:
             return id
         row = self._rows.get(key) or self._rows.get(part_of(key, 0))

@@ -24,8 +24,7 @@ class WatchPace:
         self._due[key] = self._clock() + FIRST, FIRST * GROWTH
 
     def note(self, key: str, state: JobState) -> None:
-        """Record a session's state: poll soon if it is new, as more may follow, and no more if the session has
-        ended."""
+        """Record a session's state: poll soon if it is new, and no more if the session has ended."""
         seen = state.state, state.condition
         if state.state is State.ENDED:
             self.forget(key)

@@ -85,8 +85,7 @@ class GridEngine(ReservingPlatform):
     # Offers
 
     async def offers(self, request: Request, ways: Sequence[str], now: datetime) -> Answer:
-        """Return one offer for each queue that fits, at the start that everybody's jobs allow, and reservations if
-        possible."""
+        """Return an offer for each queue that fits, at the start that all jobs allow, and reservations if possible."""
         if closed := fitting.find_closed(request, self.name, self._manners.interactive, self.connects):
             return Answer(reasons=(closed,))
         await self._look_around()

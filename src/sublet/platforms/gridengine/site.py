@@ -43,8 +43,7 @@ def read_site(answers: Mapping[str, str]) -> GridSite:
 def plan_site(
     nodes: Sequence[SiteNode], jobs: Sequence[PlannedJob], reserved: Sequence[Take], now: datetime
 ) -> SitePlan:
-    """Return when the nodes are free: running jobs end at their limits, and queued ones start in turn when there is
-    room."""
+    """Return when nodes are free: running jobs end at their limits, and queued ones start as soon as there is room."""
     takes = [_take_running(job, job.start, now) for job in jobs if job.host and job.start]
     takes += reserved
     here = [each.node for each in nodes if each.here]

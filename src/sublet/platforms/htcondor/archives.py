@@ -1,5 +1,4 @@
-"""Image archives that are sent from here to nodes, each fetched once for all pools and annexes:
-`SUBLET_HOME/images`."""
+"""Image archives that are sent to nodes, each fetched once for all pools and annexes: `SUBLET_HOME/images`."""
 
 from __future__ import annotations
 

@@ -234,8 +234,7 @@ def _too_late(request: Request, there: Sequence[SlotPlace], now: datetime, seen:
 
 
 def list_taken(view: View) -> tuple[Take, ...]:
-    """Return what can't be booked: the nodes' ends, unbooked jobs, and nodes that don't yet know that they are
-    booked."""
+    """Return what can't be booked: the nodes' ends, unbooked jobs, and nodes not yet announced as bookable."""
     there, now = places(view), view.as_of
     announced = {_node_of(str(ad.get("Name", ""))) for ad in view.slots if ad.get(SLOT_SESSIONS) is True}
     ends = {place.node.name: place.end for place in there}

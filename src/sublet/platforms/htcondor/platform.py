@@ -170,8 +170,7 @@ class HTCondor(Platform):
         return f"{placeholder(user)}/{name}"
 
     async def expect_image(self, location: str, entry: str, user: str) -> str:
-        """Record the image that a session needs, so that its jobs go only where it is cached (see
-        annexes/inputs.py)."""
+        """Record the image that a session needs: its jobs go only where it is cached (annexes/inputs.py)."""
         with self._queue.words():
             await asyncio.to_thread(self._session(user).expect, location)
         return f"{placeholder(user)}/{entry}"
@@ -185,8 +184,7 @@ class HTCondor(Platform):
         return await open_archives(self.name, self._home).let_go((), UNUSED)
 
     async def find(self, key: str) -> str | None:
-        """Return the key if its jobs were submitted, by the session's directory, or else by the queue and its
-        history."""
+        """Return the key if its jobs were submitted, by the session's directory, the queue or its history."""
         session = self._session(key)
         if session.submitted:
             return key

@@ -61,8 +61,7 @@ class AccessSettings:
 
 
 def open_access(settings: AccessSettings, environment: Mapping[str, str] = os.environ) -> ClusterAccess:
-    """Open access by a server and a token file, else by a kubeconfig, else by the service account of the current
-    pod."""
+    """Open access by a server and a token file, else by a kubeconfig, else by the current pod's service account."""
     if settings.server:
         access = _by_token(settings)
     elif settings.kubeconfig or not _is_in_pod(environment):

@@ -75,8 +75,7 @@ class KubernetesOffers:
         yield from self._find_lack_of_nodes(request)
 
     def _find_lack_of_nodes(self, request: Request) -> Iterator[Reason]:
-        """Yield why several nodes aren't possible: the server must number a Job's pods, and each must start the program
-        itself."""
+        """Yield why several nodes aren't possible: pods must be numbered, and each must start the program itself."""
         count = request.compute.nodes.min
         if count == 1:
             return

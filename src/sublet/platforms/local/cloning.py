@@ -42,8 +42,7 @@ def _copy_marks(source: Path, target: Path, mode: int) -> None:
 
 
 def share_file(source: Path, target: Path, *, can_link: bool) -> None:
-    """Make a read-only view of a file, without extra disk space if possible, through which the source can't be
-    changed."""
+    """Make a read-only view of a file that can't change the source, without extra disk space if possible."""
     if clone(source, target):
         _copy_marks(source, target, source.stat().st_mode & 0o777)
         return

@@ -139,8 +139,7 @@ def poke(shim: Shim, number: signal.Signals) -> bool:
 
 
 def find_shim(session: SessionDir) -> int | None:
-    """Return the pid of a session's shim by its command line, even before it has written its record; None if there is
-    none."""
+    """Return the pid of a session's shim by its command line, even before it has written its record; None if absent."""
     mark = f"\0{session.root}\0".encode()
     for pid in processes.pids():
         try:

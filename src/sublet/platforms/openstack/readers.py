@@ -157,8 +157,8 @@ def _list_devices(specs: Mapping[str, str]) -> Iterator[tuple[str, int]]:
 
 
 def list_features(specs: Mapping[str, str]) -> tuple[str, ...]:
-    """Return what a flavor requires of its host: `trait:CUSTOM_SSD` as `CUSTOM_SSD`, an aggregate's `ssd=true`
-    unchanged."""
+    """Return what a flavor requires of its host: `CUSTOM_SSD` for `trait:CUSTOM_SSD`, and `ssd=true` of an
+    aggregate."""
     traits = [name.partition(":")[2] for name, text in specs.items() if TRAIT.match(name) and text == "required"]
     pairs = [f"{name.partition(':')[2]}={text}" for name, text in specs.items() if name.startswith(AGGREGATE)]
     return tuple(sorted([*traits, *pairs]))

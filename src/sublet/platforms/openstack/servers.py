@@ -363,8 +363,7 @@ class SessionServers:
                 note.unlink(missing_ok=True)
 
     async def list_left(self, older_than: timedelta) -> list[str]:
-        """List the keys of sessions that have had a server for this long, or have an unneeded key pair or floating
-        IP."""
+        """List the keys of sessions that have had a server for this long, or have a stray key pair or floating IP."""
         now, named, left = datetime.now(UTC), await self.list_all(), []
         for name, servers in named.items():
             if now - (servers[0].created or now) >= older_than:

@@ -33,8 +33,7 @@ def refuse_request(request: Request, platform: str) -> Sequence[Reason]:
 def make_offers(
     request: Request, way: str, platform: str, sizes: SkahaSizes, longest: timedelta | None, now: datetime
 ) -> Answer:
-    """Return an offer on predicted terms, in the smallest sizes that are enough, or the limit that the request
-    exceeds."""
+    """Return an offer on predicted terms, in the smallest sizes that are enough, or the limit that is exceeded."""
     most = Node(platform, max(sizes.cores), max(sizes.memory) * GB, max(sizes.gpus, default=0))
     if excess := find_excess(request, SiteQueue("", max_time=longest), [SiteNode(most, ())], platform):
         return Answer(reasons=(excess,))

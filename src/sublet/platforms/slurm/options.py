@@ -59,8 +59,7 @@ class SlurmWish:
 
 @dataclass(frozen=True, slots=True)
 class SlurmAccount:
-    """The account and options of a job: those requested, over those of the settings, and the settings' extra
-    options."""
+    """A job's account and options: those requested, then those of the settings, and the settings' extra options."""
 
     asked: SchedulerOptions = NOTHING_ASKED
     options: tuple[str, ...] = ()

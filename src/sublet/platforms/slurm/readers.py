@@ -197,8 +197,7 @@ class SlurmPlan:
 
 
 def read_plan(stderr: str) -> SlurmPlan | None:
-    """Read the output of `sbatch --test-only`: `to start at TIME using 2 processors on nodes c[1-2] in partition
-    debug`."""
+    """Read `sbatch --test-only`: `to start at TIME using 2 processors on nodes c[1-2] in partition debug`."""
     match = re.search(r"to start at (\S+)(?:.*? on nodes (\S+))?", stderr)
     start = moment(match[1]) if match else None
     return SlurmPlan(start, hosts(match[2] or "")) if match and start else None

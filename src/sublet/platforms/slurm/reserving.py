@@ -1,5 +1,4 @@
-"""Reservations that Slurm lets its operators make: the arguments of `scontrol create reservation` that hold an
-offer."""
+"""Reservations by Slurm's operators: the arguments of `scontrol create reservation` that hold an offer."""
 
 from __future__ import annotations
 

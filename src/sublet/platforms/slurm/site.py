@@ -29,8 +29,7 @@ def read_site(surveyor: Surveyor) -> Site:
 
 
 def describe_site(surveyor: Surveyor, site: Site, queues: set[str], reservation: str) -> Survey:
-    """Return the survey for the service: the nodes of these queues, and only those of the reservation if one is
-    named."""
+    """Return the survey for the service: the nodes of these queues, and only the reservation's if one is named."""
     kept = {node for each in site.reservations if each.name == reservation for node in each.nodes}
     nodes = [
         each.node
