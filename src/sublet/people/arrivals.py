@@ -1,4 +1,4 @@
-"""Someone whom an issuer confirms: which person that is here, and whom they become if nobody."""
+"""People who sign in by an issuer or provider: which known person that is, or the new one they become."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from sublet.store.tx import Tx
 
 @dataclass
 class Arrivals:
-    """One person for all the identities of a human, as far as the settings let issuers say so."""
+    """Maps all identities of a human to one person, as far as the settings let issuers vouch for them."""
 
     settings: Settings
     authority: Authority
     signing_in: SigningIn
 
     def find_address(self, came: Confirmed, patterns: Collection[str]) -> str:
-        """The verified address, if its issuer can speak for such."""
+        """Return the verified address, if its issuer may vouch for it; otherwise an empty string."""
         try:
             address = self.authority.check_address(came.address) if came.address else ""
         except BadAddress:
@@ -39,9 +39,9 @@ class Arrivals:
         return address if any(fnmatchcase(address, pattern) for pattern in plain) else ""
 
     def read_claims(self, came: Confirmed) -> tuple[str, Confirmed]:
-        """Who signed in at a provider, as its tokens would say it: the issuer's name here, its realm and their groups.
+        """Read a provider's claims as those of its issuer here: the issuer's name, its realm, and the person's groups.
 
-        Where the provider is no issuer here, it says no more than who they are.
+        If the provider isn't a configured issuer, return the claims unchanged.
         """
         for name, issuer in self.settings.issuers.items():
             if issuer.issuer == came.issuer and not issuer.is_broker:
@@ -52,13 +52,13 @@ class Arrivals:
         return "", came
 
     def find(self, tx: Tx, came: Confirmed, address: str) -> Known | None:
-        """The person whose identity, or whose confirmed address, this is."""
+        """Return the person with one of these identities, or with this confirmed address."""
         by_identity = (tx.people.find("oidc", identity) for identity in came.identities)
         known = next((person for person in by_identity if person), None)
         return known or (tx.people.find("email", address) if address else None)
 
     def welcome(self, tx: Tx, name: str, came: Confirmed, address: str, now: datetime, host: str = "") -> Known | str:
-        """The person who came by an issuer or provider of this name, known from now on; or why they may not come."""
+        """Return the person who signed in by this issuer or provider, added if new, or the reason why they may not."""
         known = self.find(tx, came, address)
         if why := self.signing_in.may_sign_in(tx, address or (known.name if known else ""), known):
             return why
@@ -79,7 +79,7 @@ class Arrivals:
 
 
 def note_confirmed_address(tx: Tx, person: str, address: str, provider: str, now: datetime, host: str) -> None:
-    """Know someone by an address that a provider verified too, unless it is someone's already."""
+    """Add an address that a provider verified to a person, unless it is someone's already."""
     if address and tx.people.find("email", address) is None:
         add_name(tx, Identity("email", address, person, now))
         detail = {"kind": "email", "value": address, "way": f"oidc {provider}"}
@@ -87,5 +87,5 @@ def note_confirmed_address(tx: Tx, person: str, address: str, provider: str, now
 
 
 def _anonymous(name: str, came: Confirmed) -> str:
-    """What someone is called who has no verified address: no rule for addresses can fit it."""
+    """Return a name for someone without a verified address, which no rule for addresses can match."""
     return f"{name}:{hashlib.sha256(came.identities[0].encode()).hexdigest()[:16]}"

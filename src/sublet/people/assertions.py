@@ -1,4 +1,4 @@
-"""Tokens by which this broker asks others for its people: each signed here, for one person, one broker, one request."""
+"""Tokens for requests to other brokers on behalf of people: each signed for one person, one broker and one request."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ if TYPE_CHECKING:
 
 ALGORITHM = "ES256"
 PURPOSE = "key of assertions to brokers"
-ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551  # of P-256
+ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551  # the order of P-256
 
 
 @dataclass
 class Assertions:
-    """Say to another broker who asks, without anything that the person could be robbed of."""
+    """Tells another broker who asks, without giving it anything that could be misused as the person's credential."""
 
     settings: Settings
     store: Store
     now: Clock
     secrets: SessionSecrets
-    knows_people: bool  # people sign in here; else there is its owner, and who was given a token
+    knows_people: bool  # whether people sign in here; otherwise there are only the owner and token holders
 
     @property
     def issuer(self) -> str:
-        """By what other brokers know this one; NoAddress if the settings don't say."""
+        """The address by which other brokers know this one; raises NoAddress if it isn't configured."""
         if not self.settings.url:
             raise NoAddress
         return self.settings.url.rstrip("/")
 
     @property
     def can_sign(self) -> bool:
-        """Whether this service has people to sign for, and an address by which others know it."""
+        """Whether this service has people to sign for, and an address that others know."""
         return self.knows_people and bool(self.settings.url)
 
     async def make(self, person: str, audience: str, errand: Errand) -> str:
-        """A token for one request to one broker, by its address, for this person, for a minute."""
+        """Make a token for one request to one broker, for this person, valid for a minute."""
         from joserfc import jwt
 
         mail, identity = await self.store.read(lambda tx: self._find_identity(tx, person))
@@ -57,7 +57,7 @@ class Assertions:
         return jwt.encode({"alg": ALGORITHM, "kid": key.kid}, claims, key, algorithms=[ALGORITHM])
 
     def _find_identity(self, tx: Tx, person: str) -> tuple[str, KnownElsewhere | None]:
-        """The confirmed address of someone, and one of their identities at issuers with its groups of now."""
+        """Return a person's confirmed address, and one of their identities at issuers with its current groups."""
         identities = tx.people.identities(person)
         addresses = [identity.value for identity in identities if identity.kind == "email"]
         groups: dict[str, tuple[str, ...]] = {}
@@ -70,11 +70,11 @@ class Assertions:
         return mail, choose_identity(values, groups)
 
     def keys(self) -> dict[str, Any]:
-        """The public keys by which others check these tokens, as a JWK set."""
+        """Return the public keys that verify these tokens, as a JWK set."""
         return {"keys": [{**self._key().as_dict(private=False), "use": "sig", "alg": ALGORITHM}]}
 
     def metadata(self) -> Mapping[str, Any]:
-        """What this service says of itself as an issuer, as OpenID Connect Discovery has it."""
+        """Return this service's metadata as an issuer, by OpenID Connect Discovery."""
         return {
             "issuer": self.issuer,
             "jwks_uri": f"{self.issuer}/.well-known/jwks.json",
@@ -84,7 +84,7 @@ class Assertions:
         }
 
     def _key(self) -> ECKey:
-        """The key of this home: made of its secret, so that all its processes have the same."""
+        """Derive this home's signing key from its secret, so that all processes have the same key."""
         from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, derive_private_key
         from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
         from joserfc.jwk import ECKey

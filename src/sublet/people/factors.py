@@ -1,4 +1,4 @@
-"""A second factor: the codes of an authenticator (TOTP), asked for after every other way to sign in."""
+"""The second factor: TOTP codes of an authenticator app, asked for after every other way to sign in."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from sublet.store.store import Store
 from sublet.store.tx import Tx
 
 PURPOSE = "totp:{}"
-STEP = 30  # seconds for which one code is shown
+STEP = 30  # seconds for which a code is valid
 RECOVERIES = 8
-ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"  # without letters that look like others
+ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"  # without letters that look alike
 ISSUER = "Sublet"
 
 
 @dataclass(frozen=True, slots=True)
 class Enrolment:
-    """What an authenticator is told: the secret itself, and the address that has it."""
+    """What an authenticator app needs: the secret, and the URI that contains it."""
 
     secret: str
     uri: str
@@ -43,7 +43,7 @@ class Enrolment:
 
 @dataclass
 class Factors:
-    """Whoever has a second factor is let in half, until they show a code of it."""
+    """Manages second factors: a sign-in is incomplete until a code is shown."""
 
     settings: Settings
     store: Store
@@ -56,13 +56,13 @@ class Factors:
     sign_in_tokens: SignInTokens
 
     async def factor(self, person: Person) -> Factor | None:
-        """Someone's own second factor, if it counts."""
+        """Return a person's second factor if it is confirmed, or None."""
         self.authority.require_gateway()
         factor = await self.store.read(lambda tx: tx.factors.get(person.name))
         return factor if factor and factor.confirmed else None
 
     async def find_factor_obstacle(self, person: Person) -> SubletError | None:
-        """Why a second factor can't be set up here; None: it can."""
+        """Return why a second factor can't be set up here, or None if it can."""
         try:
             await asyncio.to_thread(self.vault.check, PURPOSE.format(person.name))
         except SubletError as error:
@@ -70,7 +70,7 @@ class Factors:
         return None
 
     async def begin_factor(self, person: Person) -> Enrolment:
-        """A new secret for an authenticator; it counts once a code of it is shown."""
+        """Make a new secret for an authenticator app; it takes effect once a code is confirmed."""
         import pyotp
 
         self.authority.require_gateway()
@@ -93,7 +93,7 @@ class Factors:
         return Enrolment(secret, pyotp.TOTP(secret).provisioning_uri(person.name, issuer_name=issuer))
 
     async def confirm_factor(self, person: Person, code: str, host: str = "") -> tuple[str, ...]:
-        """Let it count from now on; the codes by which one comes in without it, each once, are shown this once."""
+        """Turn the second factor on, and return the single-use recovery codes, which are shown only once."""
         await self._check_factor(person.name, code, host, recoverable=False, confirmed=False)
         codes = tuple(_recovery() for _ in range(RECOVERIES))
         hashes = tuple(self._recovery_hash(person.name, code) for code in codes)
@@ -108,7 +108,7 @@ class Factors:
         return codes
 
     async def remove_factor(self, person: Person, code: str, *, host: str = "") -> None:
-        """Come in without it from now on; a code of it is needed."""
+        """Turn a person's own second factor off, with one of its codes."""
         self.authority.require_gateway()
         if not code:
             raise FactorNeeded
@@ -116,7 +116,7 @@ class Factors:
         await self._remove_factor(person, person.name, host)
 
     async def reset_factor(self, person: Person, name: str, *, host: str = "") -> None:
-        """Let someone in without the second factor that they have lost; not oneself."""
+        """Remove the lost second factor of someone else, as an operator."""
         self.authority.require_operator(person)
         if name == person.name:
             raise FactorNeeded(hint="Another operator can reset yours.")
@@ -134,7 +134,7 @@ class Factors:
         self.standings.bump()
 
     async def second(self, half: str, code: str, host: str = "") -> tuple[Token, str]:
-        """A whole token for a half one and a code of the second factor, or one of the recovery codes."""
+        """Exchange a half token and a code of the second factor, or a recovery code, for a whole token."""
         self.authority.require_gateway()
         self.throttle.spend("codes_per_host", neighbours(host))
         now = self.now()
@@ -156,7 +156,7 @@ class Factors:
         return whole
 
     async def reseal(self) -> dict[str, int]:
-        """The secrets of second factors."""
+        """Seal the secrets of second factors again, with the newest master key."""
         old = await self.store.read(lambda tx: tx.factors.secrets())
         new = {
             name: await asyncio.to_thread(self.vault.reseal, PURPOSE.format(name), sealed)
@@ -168,7 +168,7 @@ class Factors:
     async def _check_factor(
         self, name: str, code: str, host: str, *, recoverable: bool = True, confirmed: bool = True
     ) -> None:
-        """Use a code up, or WrongCode; tries are counted in the database before they are looked at."""
+        """Use up a code, or raise WrongCode; attempts are counted in the database before the code is checked."""
         typed = "".join(letter for letter in code.lower() if letter not in " -\t")
         factor = await self.store.read(lambda tx: tx.factors.get(name))
         if factor is None or (factor.confirmed is None) == confirmed:
@@ -201,7 +201,7 @@ class Factors:
 
 
 def _step(secret: str, typed: str, now: datetime) -> int | None:
-    """The step that a code is of: the present one, or one beside it."""
+    """Return the time step of a code: the current one or a neighbour; None if the code is wrong."""
     import pyotp
 
     present = int(now.timestamp()) // STEP

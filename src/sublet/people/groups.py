@@ -1,4 +1,4 @@
-"""Groups: people under one name, for rules to speak of."""
+"""Groups of people, for rules to refer to."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from sublet.store.tx import Tx
 
 @dataclass
 class Groups:
-    """Make groups, and take people in."""
+    """Manages groups and their members."""
 
     store: Store
     now: Clock
     authority: Authority
 
     async def groups(self, person: Person) -> Sequence[Group]:
-        """All groups, by name."""
+        """List all groups, by name."""
         self.authority.require_operator(person)
         return await self.store.read(lambda tx: tx.groups.list())
 
     async def group(self, person: Person, name: str) -> Group:
-        """One of them."""
+        """Return one group."""
         self.authority.require_operator(person)
         return await self.store.read(lambda tx: _group(tx, name))
 
     async def add_group(self, person: Person, name: str, note: str = "", host: str = "") -> Group:
-        """A new group, with nobody in it."""
+        """Add an empty group."""
         self.authority.require_operator(person)
         made = Group(check_group(name), self.now(), " ".join(note.split())[:LONGEST_NOTE])
 
@@ -49,7 +49,7 @@ class Groups:
         return await self.store.write(work)
 
     async def remove_group(self, person: Person, name: str, host: str = "") -> None:
-        """Forget a group."""
+        """Remove a group."""
         self.authority.require_operator(person)
         now = self.now()
 
@@ -61,11 +61,11 @@ class Groups:
         await self.store.write(work)
 
     async def join_group(self, person: Person, name: str, member: str, host: str = "") -> Group:
-        """Take someone into a group; they need not have come yet."""
+        """Add someone to a group; they needn't have signed in yet."""
         return await self._move_member(person, name, member, "group.join", host)
 
     async def leave_group(self, person: Person, name: str, member: str, host: str = "") -> Group:
-        """Let someone go from a group."""
+        """Remove someone from a group."""
         return await self._move_member(person, name, member, "group.leave", host)
 
     async def _move_member(self, person: Person, name: str, member: str, action: str, host: str) -> Group:

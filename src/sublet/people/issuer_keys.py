@@ -1,4 +1,4 @@
-"""An issuer of tokens, as those see it who check them: what it says of itself, and its keys, kept for a while."""
+"""A token issuer's metadata and keys, fetched and cached to verify its tokens."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from sublet.kernel.log import log
 from sublet.kernel.streams import read_up_to
 from sublet.kernel.tls import trust_machine
 
-# Signatures by the issuer's own key only: `none`, and those by a shared secret, are no proof of who signed.
+# Only asymmetric signatures: `none` and shared secrets don't prove who signed.
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"]
 PATIENCE = 10.0  # seconds for each answer
 MOST_BYTES = 1024 * 1024
-KEPT = timedelta(hours=1)  # how long what it says of itself counts
-AGAIN = timedelta(seconds=30)  # how often its keys are asked for when one is not among them, or it can't be asked
-LONGEST = timedelta(days=1)  # how long its last keys count while it can't be asked
+KEPT = timedelta(hours=1)  # how long metadata and keys are cached
+AGAIN = timedelta(seconds=30)  # the least time between two fetches of keys
+LONGEST = timedelta(days=1)  # how long the last keys are used while the issuer can't be reached
 NEAR = ("127.0.0.1", "::1", "localhost")
 
 
 @dataclass
 class IssuerKeys:
-    """One issuer, with what it last said of itself."""
+    """One issuer, with its cached metadata and keys."""
 
-    title: str  # what people know it as
+    title: str  # its name for people
     issuer: str
     now: Callable[[], datetime]
-    jwks: str = ""  # where its keys are; empty: where its configuration says
+    jwks: str = ""  # where its keys are; empty: as its metadata says
     _metadata: Mapping[str, Any] = field(default_factory=dict)
     _keys: KeySet | None = None
     _asked: datetime | None = None
@@ -46,7 +46,7 @@ class IssuerKeys:
     _fetching: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def verify(self, token: str) -> dict[str, Any] | None:
-        """The claims of a token that one of its keys signed; None if none did, nor one that it has now."""
+        """Return the claims of a token that one of the issuer's keys signed, refetching the keys if needed, or None."""
         for anew in (False, True):
             try:
                 return dict(jwt.decode(token, await self.key_set(anew=anew), algorithms=ALGORITHMS).claims)
@@ -55,7 +55,7 @@ class IssuerKeys:
         return None
 
     async def discover(self) -> Mapping[str, Any]:
-        """What it says of itself, which counts for an hour."""
+        """Return the issuer's metadata, cached for an hour."""
         now = self.now()
         if self._asked is None or abs(now - self._asked) >= KEPT:
             metadata = await self.ask("GET", f"{self.issuer.rstrip('/')}/.well-known/openid-configuration")
@@ -65,8 +65,8 @@ class IssuerKeys:
         return self._metadata
 
     async def key_set(self, *, anew: bool = False) -> KeySet:
-        """Its keys; asked for anew when a signature is by none of them, but not too often."""
-        async with self._fetching:  # of many who wait for its keys, one fetches them
+        """Return the issuer's keys; `anew` refetches them, but not too often."""
+        async with self._fetching:  # of many waiting requests, only one fetches
             now = self.now()
             is_due = self._tried is None or abs(now - self._tried) >= AGAIN
             is_old = self._asked_keys is None or abs(now - self._asked_keys) >= KEPT
@@ -79,7 +79,7 @@ class IssuerKeys:
             return self._keys
 
     async def _fetch_keys(self, now: datetime) -> None:
-        """Ask for its keys; while it can't be asked, those that it had count on for a day."""
+        """Fetch the keys; if that fails, the old keys stay valid for a day."""
         self._tried = now
         try:
             keys = await self.ask("GET", self.jwks or self.endpoint(await self.discover(), "jwks_uri"))
@@ -97,7 +97,7 @@ class IssuerKeys:
             raise self._failure
 
     def endpoint(self, metadata: Mapping[str, Any], name: str) -> str:
-        """One of its addresses: by https, unless it is on this machine as its issuer is."""
+        """Return one of the issuer's addresses; it must be https, unless both it and the issuer are on this machine."""
         address = str(metadata.get(name) or "")
         parts = urlsplit(address)
         near = parts.hostname in NEAR and urlsplit(self.issuer).hostname in NEAR
@@ -114,7 +114,10 @@ class IssuerKeys:
         auth: httpx2.BasicAuth | None = None,
         bearer: str = "",
     ) -> dict[str, Any]:
-        """Its answer, a JSON object; a form may be refused, which is not the same as no answer."""
+        """Return the issuer's answer, a JSON object.
+
+        A refused form raises NotConfirmed, no answer ProviderUnreachable.
+        """
         headers = {"accept": "application/json"} | ({"authorization": f"Bearer {bearer}"} if bearer else {})
         trusted = trust_machine(environment=False)
         try:
@@ -142,7 +145,7 @@ class IssuerKeys:
         return body
 
     def refuse(self, why: str) -> NotConfirmed:
-        """It did not confirm someone."""
+        """Return the error that the issuer didn't confirm someone."""
         return NotConfirmed(provider=self.title, why=f"{why}.")
 
     def _unreachable(self, why: str) -> ProviderUnreachable:

@@ -1,4 +1,4 @@
-"""Tokens of other issuers, such as an IAM: checked by its keys, and shown by the person whom they name."""
+"""Tokens of other issuers, such as an IAM: verified by the issuer's keys, and mapped to people here."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 LONGEST = 16_384  # characters of a token
 LONGEST_SUBJECT = 255
-BETWEEN = timedelta(minutes=10)  # how long the groups count that a broker told, beyond its token
-PARTS = 3  # of a JWT
+BETWEEN = timedelta(minutes=10)  # how much longer than its token a broker's groups count
+PARTS = 3  # parts of a JWT
 
 
 @dataclass
 class TrustedIssuers:
-    """Let someone in by a token that an issuer made, as the person that they are here, whichever way they come."""
+    """Authenticates people by an issuer's token, as the same person whichever way they sign in."""
 
     settings: Settings
     store: Store
@@ -44,16 +44,16 @@ class TrustedIssuers:
     authority: Authority
     arrivals: Arrivals
     standing: Standing
-    knows_people: bool  # people sign in here; else there is its owner, and who was given a token
+    knows_people: bool  # whether people sign in here; otherwise there are only the owner and token holders
 
     _keys: dict[str, IssuerKeys] = field(default_factory=dict)
 
     def is_token(self, secret: str) -> bool:
-        """Whether it looks like a token of an issuer, and such are taken here."""
+        """Whether this looks like an issuer's token, and such tokens are accepted here."""
         return self.knows_people and bool(self.settings.issuers) and secret.count(".") == PARTS - 1
 
     def list_for_terminals(self) -> list[tuple[str, IssuerSettings, str]]:
-        """The issuers from which `sublet login` gets tokens: name, settings, and the audience of such a token."""
+        """List the issuers from which `sublet login` can get tokens: name, settings, and the token's audience."""
         known = self.settings.issuers.items() if self.knows_people else ()
         return [
             (name, issuer, next(iter(issuer.audiences), self.settings.url))
@@ -62,11 +62,14 @@ class TrustedIssuers:
         ]
 
     def is_errand(self, secret: str) -> bool:
-        """Whether it is a broker's token, for one request: who shows it is not remembered."""
+        """Whether this is a broker's token for one request, whose bearer must not be cached."""
         return self.is_token(secret) and self.settings.issuers[self._find_issuer(secret)].is_broker
 
     async def bearer(self, token: str, errand: Errand, host: str = "") -> Person:
-        """Whose token this is; TokenRefused with the reason if it does not count, Blocked if its person does not."""
+        """Return whose token this is.
+
+        Raise TokenRefused with the reason if it isn't valid, Blocked if its person is blocked.
+        """
         name = self._find_issuer(token)
         settings = self.settings.issuers[name]
         claims = await self._check(name, token)
@@ -82,7 +85,7 @@ class TrustedIssuers:
         return person
 
     def _find_issuer(self, token: str) -> str:
-        """The issuer that a token says it is from, by its name here; what it says is not believed yet."""
+        """Return the name of the issuer that a token claims to be from, before it is verified."""
         try:
             payload = token.split(".")[1] if len(token) <= LONGEST else ""
             claims = json.loads(urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
@@ -95,7 +98,10 @@ class TrustedIssuers:
         return named[0]
 
     async def _check(self, name: str, token: str) -> dict[str, Any]:
-        """What a token says, if its issuer signed it, for this service, and of now."""
+        """Return a token's claims.
+
+        Raise TokenRefused unless its issuer signed it, for this service, and it is valid now.
+        """
         settings = self.settings.issuers[name]
         try:
             claims = await self._issuer_keys(name, settings).verify(token)
@@ -114,7 +120,7 @@ class TrustedIssuers:
         return claims
 
     def _issuer_keys(self, name: str, settings: IssuerSettings) -> IssuerKeys:
-        from sublet.people.issuer_keys import IssuerKeys  # heavy, and a gateway without issuers never needs it
+        from sublet.people.issuer_keys import IssuerKeys  # heavy, and not needed by a gateway without issuers
 
         keys = self._keys.get(name)
         if keys is None or (keys.issuer, keys.jwks) != (settings.issuer, settings.jwks):
@@ -122,8 +128,8 @@ class TrustedIssuers:
         return keys
 
     async def _use_once(self, name: str, claims: Mapping[str, Any], errand: Errand) -> None:
-        """A broker's token is for one request: for another, or to change something twice, it does not count."""
-        prefix = urlsplit(self.settings.url).path.rstrip("/")  # that a reverse proxy may take off
+        """Raise TokenRefused if a broker's token is used for another request, or twice for a change."""
+        prefix = urlsplit(self.settings.url).path.rstrip("/")  # a reverse proxy may strip it
         if why := find_misuse(claims, errand) and find_misuse(claims, replace(errand, path=f"{prefix}{errand.path}")):
             raise TokenRefused(why=why)
         if errand.is_look:
@@ -134,7 +140,7 @@ class TrustedIssuers:
             raise TokenRefused(why="it was used before, and counts once")
 
     async def _recognise(self, name: str, claims: Mapping[str, Any], host: str) -> Known:
-        """The person of a token; nothing is written where all of it is known already."""
+        """Return the person of a token, with their groups up to date; nothing is written if nothing is new."""
         by, came = self._read_person(name, claims)
         settings, expiry, now = self.settings.issuers[by], expiry_of(claims), self.now()
         until = expiry + BETWEEN if by != name else expiry
@@ -171,7 +177,7 @@ class TrustedIssuers:
         raise TokenRefused(why="its person may not sign in here")
 
     def _read_person(self, name: str, claims: Mapping[str, Any]) -> tuple[str, Confirmed]:
-        """Who someone is by a token: as its issuer says, or as a broker says that another issuer does."""
+        """Read who someone is from a token's claims: as its issuer says, or as a broker quotes another issuer."""
         settings = self.settings.issuers[name]
         if settings.is_broker:
             others = {other: self.settings.issuers[other] for other in settings.speaks_for}

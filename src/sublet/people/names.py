@@ -1,4 +1,4 @@
-"""What people are called: a person is known by a name, and by every address that was confirmed."""
+"""People's names: a person is known by a name, and by every confirmed address."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from sublet.store.store import Store
 
 @dataclass
 class PeopleNames:
-    """Answers booking's question of who is meant."""
+    """Resolves names of people, for booking."""
 
     store: Store
     authority: Authority
-    knows_people: bool  # people sign in here; else there is its owner, and who was given a token
+    knows_people: bool  # whether people sign in here; otherwise there are only the owner and token holders
 
     async def find_name(self, name: str) -> str:
-        """The name of whoever has this address, or would have, were they known."""
+        """Return the name of the person with this address, or the normalized address if nobody has it yet."""
         if not self.knows_people or "@" not in name:
             return name
         address = self.authority.check_address(name)
@@ -28,7 +28,7 @@ class PeopleNames:
         return known.name if known else address
 
     async def names_of(self, person: Person) -> Iterable[str]:
-        """Their name, and every address of theirs that was confirmed."""
+        """Return a person's name, and every confirmed address of theirs."""
         if not self.knows_people:
             return (person.name,)
         return await self.store.read(lambda tx: names_in(tx, person.name))

@@ -1,4 +1,4 @@
-"""Signing in by an OpenID provider, and what one of its people is called here."""
+"""Sign-in by an OpenID Connect provider."""
 
 from __future__ import annotations
 
@@ -33,27 +33,27 @@ from sublet.store.tx import Tx
 if TYPE_CHECKING:
     from sublet.people.openid import Provider
 
-LASTS = timedelta(minutes=10)  # for signing in there
+LASTS = timedelta(minutes=10)  # time to sign in at the provider
 ONCE_LASTS = timedelta(minutes=5)
 MOST = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class PendingSignIn:
-    """A sign-in that was begun: kept by the browser that began it, and by nobody else."""
+    """A sign-in that was begun; kept only by the browser that began it."""
 
     provider: str
     state: str
     nonce: str
     verifier: str
     next: str = ""  # the page to go to afterwards
-    challenge: str = ""  # of a terminal that waits for a code: the hash of a secret that it keeps
+    challenge: str = ""  # the hash of a secret that a waiting terminal keeps
     link: str = ""  # the person who adds this identity to their own; empty: someone signs in
 
 
 @dataclass
 class Oidc:
-    """Other ways in: whoever a provider confirms is let in as the person whose identity that is."""
+    """Signs people in by OpenID Connect providers, or links their identities."""
 
     settings: Settings
     store: Store
@@ -63,13 +63,13 @@ class Oidc:
     secrets: SessionSecrets
     arrivals: Arrivals
     sign_in_tokens: SignInTokens
-    knows_people: bool  # people sign in here; else there is its owner, and who was given a token
+    knows_people: bool  # whether people sign in here; otherwise there are only the owner and token holders
 
     _oidc_providers: dict[str, Provider] = field(default_factory=dict)
 
     @property
     def providers(self) -> Mapping[str, str]:
-        """Those that there are: name → what its button says."""
+        """The configured providers: name → label of the button."""
         if not self.knows_people:
             return {}
         return {name: provider.title or name for name, provider in self.settings.oidc.items()}
@@ -77,7 +77,7 @@ class Oidc:
     async def begin_oidc(
         self, name: str, back: str, *, next: str = "", challenge: str = "", link: str = ""
     ) -> tuple[str, str]:
-        """Where to send a browser, and what it keeps meanwhile."""
+        """Return the address to send a browser to, and the signed state that it keeps meanwhile."""
         state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
         made = PendingSignIn(name, state, nonce, verifier, next, challenge, link)
         address = await self._oidc_provider(name).address(back, made.state, made.nonce, made.verifier)
@@ -86,7 +86,10 @@ class Oidc:
     async def end_oidc(
         self, kept: str, name: str, back: str, answer: Mapping[str, str], host: str = "", note: str = ""
     ) -> tuple[PendingSignIn, Token | None, str]:
-        """Let in whoever comes back from a provider, if this browser began it: what was begun, a token, its secret."""
+        """Sign in whoever comes back from a provider, if this browser began it.
+
+        Return the pending sign-in, token and secret.
+        """
         provider = self._oidc_provider(name)
         self.throttle.spend("codes_per_host", neighbours(host))
         begun = self._oidc_unsealed(kept)
@@ -114,7 +117,7 @@ class Oidc:
         return begun, *done
 
     async def sign_in_once(self, code: str, verifier: str, host: str = "", note: str = "") -> tuple[Token, str]:
-        """A token for a code that the page showed after signing in, for the terminal that began it."""
+        """Exchange a code that the page showed after a sign-in for a token, for the terminal that began it."""
         self.authority.require_gateway()
         self.throttle.spend("codes_per_host", neighbours(host))
         now = self.now()
@@ -129,13 +132,13 @@ class Oidc:
                 return None
             return self.sign_in_tokens.issue(tx, token.person, now, host, note[:100], "api", "oidc")
 
-        done = await self.store.write(work)  # a wrong verifier uses the code up too
+        done = await self.store.write(work)  # a wrong verifier uses up the code too
         if done is None:
             raise WrongCode(hint="Type `sublet login` again.")
         return done
 
     def _oidc_came(self, tx: Tx, name: str, came: Confirmed, host: str, note: str, use: str) -> tuple[Token, str] | str:
-        """Let someone in, in this transaction; or why they may not."""
+        """Sign a person in, in this transaction, or return why they may not."""
         now = self.now()
         address = self._oidc_address(name, came)
         issuer, came = self.arrivals.read_claims(came)
@@ -152,7 +155,7 @@ class Oidc:
         return self.sign_in_tokens.issue(tx, known.name, now, host, note, use, f"oidc {name}")
 
     async def _oidc_linked(self, person: str, name: str, came: Confirmed, host: str) -> None:
-        """Know someone who is signed in by this identity too."""
+        """Add an identity to a person who is signed in."""
         now, address = self.now(), self._oidc_address(name, came)
 
         def work(tx: Tx) -> bool:
@@ -171,7 +174,7 @@ class Oidc:
             raise NotConfirmed(provider=title, why="this identity is someone else's here.", hint=ASK)
 
     def _oidc_address(self, name: str, came: Confirmed) -> str:
-        """The verified address, if this provider can speak for such."""
+        """Return the verified address, if this provider may vouch for it; otherwise an empty string."""
         return self.arrivals.find_address(came, self.settings.oidc[name].addresses)
 
     async def _oidc_refused(self, name: str, who: str, why: str, host: str) -> None:
@@ -181,7 +184,7 @@ class Oidc:
         await self.store.write(lambda tx: tx.audit.add(entry))
 
     def _oidc_provider(self, name: str) -> Provider:
-        from sublet.people.openid import Provider  # it is heavy, and a gateway without providers never needs it
+        from sublet.people.openid import Provider  # heavy, and not needed by a gateway without providers
 
         if name not in self.providers:
             known = ", ".join(self.providers) or "none"

@@ -1,4 +1,4 @@
-"""An OpenID provider, as a client sees it: where it is asked, and what it says of someone, checked."""
+"""An OpenID Connect provider: where to sign in, and the verified claims of who did."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ import httpx2
 from sublet.kernel.errors import NotConfirmed, ProviderUnreachable
 from sublet.kernel.settings_tables import OidcSettings
 from sublet.people.issuer_keys import IssuerKeys
-from sublet.people.model.claims import Confirmed as Confirmed  # also for those who confirm by it
+from sublet.people.model.claims import Confirmed as Confirmed  # also imported from here by code that confirms people
 
-SKEW = timedelta(minutes=1)  # how far its clock may be off
+SKEW = timedelta(minutes=1)  # tolerated clock skew
 
 
 @dataclass
 class Provider:
-    """One provider, with what it last said of itself."""
+    """One provider, with its cached metadata and keys."""
 
     name: str
     settings: OidcSettings
@@ -31,11 +31,11 @@ class Provider:
     keys: IssuerKeys = field(init=False)
 
     def __post_init__(self) -> None:
-        """What it says of itself is not known yet."""
+        """Make the cache for the provider's metadata and keys."""
         self.keys = IssuerKeys(self.title, self.settings.issuer, self.now)
 
     async def address(self, redirect: str, state: str, nonce: str, verifier: str) -> str:
-        """Where a browser is sent to sign in there."""
+        """Return the address to send a browser to for signing in."""
         endpoint = self.keys.endpoint(await self.keys.discover(), "authorization_endpoint")
         wish = {
             "response_type": "code",
@@ -50,7 +50,7 @@ class Provider:
         return f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(wish)}"
 
     async def confirm(self, code: str, redirect: str, nonce: str, verifier: str) -> Confirmed:
-        """Who came back with this code; NotConfirmed if anything about it is not as it should be."""
+        """Return who came back with this code; raise NotConfirmed if anything is wrong."""
         metadata = await self.keys.discover()
         grant = await self._redeem(metadata, code, redirect, verifier)
         token, access = grant.get("id_token"), grant.get("access_token")
@@ -81,7 +81,10 @@ class Provider:
         return await self.keys.ask("POST", self.keys.endpoint(metadata, "token_endpoint"), form=form, auth=auth)
 
     async def check(self, token: str, nonce: str) -> dict[str, Any]:
-        """What an ID token says, if it is from there, for us, for this sign-in, and of now."""
+        """Return an ID token's claims.
+
+        Raise NotConfirmed unless it is the provider's, for this client and sign-in, and valid.
+        """
         claims = await self.keys.verify(token)
         if claims is None:
             raise self._refuse("its ID token is not signed by its keys")
@@ -104,7 +107,7 @@ class Provider:
         return claims
 
     def _secret(self) -> str | None:
-        """The client's secret, if its file is its owner's alone."""
+        """Return the client secret, if only its owner can read its file."""
         file = self.settings.client_secret_file
         if file is None:
             return None
@@ -117,7 +120,7 @@ class Provider:
 
     @property
     def title(self) -> str:
-        """What people know it as."""
+        """The provider's name for people."""
         return self.settings.title or self.name
 
     def _refuse(self, why: str) -> NotConfirmed:

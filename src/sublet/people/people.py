@@ -1,4 +1,4 @@
-"""People: who is known here, by which identities, in which groups, and what part they have."""
+"""People: who is known here, their identities, groups and roles."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ LONGEST_NOTE = 500
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """Someone, with all that they are known as."""
+    """A person, with their identities and groups."""
 
     known: Known
     identities: tuple[Identity, ...]
     groups: tuple[str, ...]
-    has_factor: bool = False  # a second one, which counts
+    has_factor: bool = False  # whether a second factor is on
 
 
 @dataclass
 class People:
-    """People: who is known here, by which identities, in which groups, and what part they have."""
+    """Manages the people who are known here, their identities, groups and roles."""
 
     settings: Settings
     store: Store
     now: Clock
     standings: Standings
     authority: Authority
-    knows_people: bool  # people sign in here; else there is its owner, and who was given a token
+    knows_people: bool  # whether people sign in here; otherwise there are only the owner and token holders
 
     async def find_same_people(self) -> None:
-        """Note who exists twice by addresses of one mailbox, and tell the operators: in the log and the audit trail."""
+        """Find people who exist twice by addresses of one mailbox, and report them in the log and the audit log."""
         if not self.knows_people:
             return
         folding, now = self.settings.signing.subaddresses, self.now()
@@ -57,7 +57,7 @@ class People:
     async def people(
         self, person: Person, role: str = "", *, blocked: bool = False, after: str = "", limit: int = 1000
     ) -> Sequence[Profile]:
-        """Those who are known, by name."""
+        """List the known people, by name."""
         self.authority.require_operator(person)
         wanted = role_of(role) if role else None
         return await self.store.read(
@@ -68,7 +68,7 @@ class People:
         )
 
     async def profile(self, person: Person, name: str) -> Profile:
-        """One of them, by any of their addresses; people see themselves."""
+        """Return a person's profile by any of their addresses; people may see their own."""
         self.authority.require_gateway()
         profile = await self.store.read(lambda tx: self._find_profile(tx, name))
         if not person.operator and (profile is None or profile.known.name != person.name):
@@ -78,13 +78,13 @@ class People:
         return profile
 
     async def add_person(self, person: Person, address: str, role: str = "person", host: str = "") -> Profile:
-        """Know someone before they come; they can sign in whatever the patterns say."""
+        """Add someone before they sign in; they may sign in whatever the allowed patterns are."""
         self.authority.require_operator(person)
         now, by, plain = self.now(), person.name, self.authority.check_address(address)
         return await self.store.write(lambda tx: add_person(tx, now, by, plain, role, host))
 
     async def set_role(self, person: Person, name: str, role: str, host: str = "") -> Profile:
-        """Give someone another part, from now on."""
+        """Change someone's role, with immediate effect."""
         new = role_of(role)
 
         def change(tx: Tx, known: Known) -> dict[str, Any]:
@@ -96,7 +96,7 @@ class People:
         return await self._change_person(person, name, "person.role", change, host)
 
     async def block(self, person: Person, name: str, why: str = "", host: str = "") -> Profile:
-        """Let someone in no more: neither their tokens nor their browsers count, from now on."""
+        """Block someone: their tokens and browser sessions stop working at once."""
         reason = " ".join(why.split())[:LONGEST_NOTE]
 
         def change(tx: Tx, known: Known) -> dict[str, Any]:
@@ -116,7 +116,7 @@ class People:
         return await self._change_person(person, name, "person.unblock", change, host)
 
     async def remove_person(self, person: Person, name: str, host: str = "") -> None:
-        """Forget someone, with identities, tokens, credentials and uploads; what they ran stays under their name."""
+        """Remove someone, with identities, tokens, credentials and uploads; their sessions stay under their name."""
 
         def change(tx: Tx, known: Known) -> dict[str, Any]:
             _refuse_oneself(person, known, "remove yourself")
@@ -129,7 +129,7 @@ class People:
         await self._change_person(person, name, "person.remove", change, host)
 
     async def add_identity(self, person: Person, name: str, kind: str, value: str, host: str = "") -> Profile:
-        """Know someone by another name too."""
+        """Add an identity to a person."""
         kind, value = self._check_identity(kind, value)
 
         def change(tx: Tx, known: Known) -> dict[str, Any]:
@@ -141,7 +141,7 @@ class People:
         return await self._change_person(person, name, "identity.add", change, host)
 
     async def remove_identity(self, person: Person, name: str, kind: str, value: str, host: str = "") -> Profile:
-        """Know someone by that name no more; the address that is their name stays."""
+        """Remove an identity of a person; the address that is their name can't be removed."""
         kind, value = check_identity(kind, value)
 
         def change(tx: Tx, known: Known) -> dict[str, Any]:
@@ -156,7 +156,7 @@ class People:
     async def _change_person(
         self, person: Person, name: str, action: str, change: Callable[[Tx, Known], dict[str, Any]], host: str
     ) -> Profile:
-        """Change one of the people, and write that down."""
+        """Change a person, and record it in the audit log."""
         self.authority.require_operator(person)
         now = self.now()
 
@@ -181,7 +181,7 @@ class People:
 
 
 def add_person(tx: Tx, now: datetime, by: str, address: str, role: str, host: str = "") -> Profile:
-    """Know someone by a plain address, in this transaction."""
+    """Add a person by a normalized address, in this transaction."""
     part = role_of(role)
     if tx.people.find("email", address):
         raise AlreadyThere(
@@ -193,7 +193,7 @@ def add_person(tx: Tx, now: datetime, by: str, address: str, role: str, host: st
 
 
 def add_offline(settings: Settings, by: str, address: str, role: str) -> Profile:
-    """Know someone, in the database of a gateway that may run or not: whoever owns it decides."""
+    """Add a person directly to a gateway's database, whether it runs or not."""
     plain = fold_address(check_address(address), settings.signing.subaddresses)
     store = Store.open(settings.database_url)
     try:
@@ -203,7 +203,7 @@ def add_offline(settings: Settings, by: str, address: str, role: str) -> Profile
 
 
 def role_of(word: str) -> Role:
-    """The role of this name."""
+    """Return the role of this name; raise BadRequest if there is none."""
     try:
         return Role(word)
     except ValueError:
@@ -216,7 +216,7 @@ def _profile(tx: Tx, known: Known, now: datetime) -> Profile:
 
 
 def _refuse_oneself(person: Person, known: Known, act: str) -> None:
-    """Nobody locks themselves out by a slip."""
+    """Raise NotAllowed if the person would change themselves, so that nobody locks themselves out by mistake."""
     if person.name == known.name:
         raise NotAllowed(why=f"You can't {act}.", how="Another operator can.")
 

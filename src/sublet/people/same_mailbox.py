@@ -1,7 +1,7 @@
-"""People who exist twice, because two of their addresses belong to one mailbox: one block and one quota count for both.
+"""People who exist twice because two of their addresses belong to one mailbox; one block and one quota count for both.
 
-No new ones come to be, since addresses are folded wherever someone comes in. Those of before, and those whose domain
-was not folded at first, are noted when the service starts, as an identity of the kind `same-mailbox`.
+New ones can't appear, as addresses are normalized at every sign-in. Older ones, and those whose domain wasn't folded at
+first, are recorded when the service starts, as identities of kind `same-mailbox`.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from sublet.people.model.mailboxes import Folding, fold_address
 from sublet.people.model.people import SAME_MAILBOX, Identity, Known
 from sublet.store.tx import Tx
 
-STEP = 1000  # people that are read at once
+STEP = 1000  # people per read
 
 
 def same_people(tx: Tx, person: str) -> list[str]:
-    """The names under which someone is known: their own, and those of the same mailbox."""
+    """Return the names under which someone is known: their own, and those of the same mailbox."""
     name = find_first(tx, person)
     return _all_names(person, name, tx.people.identities(name))
 
 
 def identities_of_all(tx: Tx, person: str) -> dict[str, list[Identity]]:
-    """The names under which someone is known, and the identities of each, which are read once."""
+    """Return the names under which someone is known, and the identities of each, read only once."""
     name = find_first(tx, person)
     identities = {name: tx.people.identities(name)}
     names = _all_names(person, name, identities[name])
@@ -37,13 +37,13 @@ def _all_names(person: str, first: str, identities: list[Identity]) -> list[str]
 
 
 def find_first(tx: Tx, person: str) -> str:
-    """The name under which the others are noted: that of whoever came first."""
+    """Return the name of whoever came first, under which the others are recorded."""
     first = tx.people.find(SAME_MAILBOX, person)
     return first.name if first else person
 
 
 def is_blocked(tx: Tx, known: Known) -> bool:
-    """Whether someone may not come in, under this name or another of the same mailbox."""
+    """Whether someone is blocked, under this name or another of the same mailbox."""
     if known.blocked is not None:
         return True
     others = (tx.people.get(name) for name in same_people(tx, known.name) if name != known.name)
@@ -51,9 +51,9 @@ def is_blocked(tx: Tx, known: Known) -> bool:
 
 
 def note_same_people(tx: Tx, by_domain: Mapping[str, Folding], now: datetime) -> list[tuple[str, str]]:
-    """Know each person by the plain address too; and note who exists twice: the later name, and the first.
+    """Add normalized addresses to people, and record who exists twice; return the later name and the first of each.
 
-    Someone whose only address has a tag comes in by the plain one from now on, as the same person.
+    Someone whose only address has a tag can then sign in by the plain address, as the same person.
     """
     fold_members(tx, by_domain)
     first: dict[str, str] = {}
@@ -74,7 +74,7 @@ def note_same_people(tx: Tx, by_domain: Mapping[str, Folding], now: datetime) ->
 
 
 def add_name(tx: Tx, identity: Identity) -> None:
-    """Know someone by another name too; groups that an address of theirs was in are theirs."""
+    """Add an identity to a person; memberships of groups under this address move to the person."""
     tx.people.add_identity(identity)
     if identity.kind == "email":
         for group in tx.groups.of(identity.value):
@@ -83,7 +83,7 @@ def add_name(tx: Tx, identity: Identity) -> None:
 
 
 def fold_members(tx: Tx, by_domain: Mapping[str, Folding]) -> None:
-    """Members of groups who have not come yet come by their plain addresses."""
+    """Normalize the addresses of group members who haven't signed in yet."""
     for group in tx.groups.list():
         for member in group.members:
             plain = fold_address(member, by_domain)
@@ -94,7 +94,7 @@ def fold_members(tx: Tx, by_domain: Mapping[str, Folding]) -> None:
 
 
 def list_people(tx: Tx) -> Iterator[Known]:
-    """All who are known."""
+    """Yield all known people."""
     after = ""
     while people := tx.people.list(after=after, limit=STEP):
         yield from people
@@ -102,11 +102,11 @@ def list_people(tx: Tx) -> Iterator[Known]:
 
 
 def names_in(tx: Tx, person: str) -> frozenset[str]:
-    """All that rules know someone by: addresses are confirmed by a code, a provider, or the operator who adds them."""
+    """Return all names by which rules know someone, including every confirmed address."""
     return rule_names(identities_of_all(tx, person))
 
 
 def rule_names(identities: Mapping[str, Iterable[Identity]]) -> frozenset[str]:
-    """The same, out of someone's names and the identities of each."""
+    """Return all names by which rules know someone, from their names and the identities of each."""
     addresses = (identity.value for some in identities.values() for identity in some if identity.kind == "email")
     return frozenset((*identities, *addresses))

@@ -1,4 +1,4 @@
-"""The token that someone gets who has shown who they are: whole, or half until they show a second factor."""
+"""Issues the token after a sign-in: whole, or half until the second factor is shown."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from sublet.people.tokens import HALF, PREFIX, Token
 from sublet.store.tx import Tx
 
 HALF_LASTS = timedelta(minutes=5)
-COMPLETE = frozenset({"link", "second"})  # ways to sign in after which nothing more is asked
+COMPLETE = frozenset({"link", "second"})  # ways to sign in that need no second factor
 
 
 @dataclass
 class SignInTokens:
-    """Every way to sign in ends here."""
+    """Issues the token at the end of every way to sign in."""
 
     settings: Settings
 
     def issue(self, tx: Tx, name: str, now: datetime, host: str, note: str, use: str, way: str) -> tuple[Token, str]:
-        """Give someone a token, in this transaction; `way` is how they showed who they are.
+        """Issue a token, in this transaction; `way` is how the person proved who they are.
 
-        Where a second factor is needed it is half a token, which is good for nothing but to be made whole.
+        If a second factor is on, it is a half token, which can only be exchanged for a whole one.
         """
         if way not in COMPLETE and tx.factors.on(name):
             return _store(tx, Token(str(uuid4()), name, note, now, now + HALF_LASTS, use=f"{HALF}{use}"))

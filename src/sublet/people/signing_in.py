@@ -1,4 +1,4 @@
-"""Signing in to a gateway: a code by mail, and for it a token or a browser's visit."""
+"""Sign-in to a gateway by a code sent by mail, for a token or a browser session."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ from sublet.people.tokens import PREFIX, SHOWN, Token, Tokens
 from sublet.store.store import Store
 from sublet.store.tx import Tx
 
-DIGITS = 8  # five tries hit one of a hundred million once in twenty million codes
+DIGITS = 8  # five attempts guess a code once in twenty million
 LASTS = timedelta(minutes=10)
 TRIES = 5
-KNOWN = "known browser"  # in place of a host: one that has signed in by this address before
+KNOWN = "known browser"  # in place of a host: a browser that has signed in by this address before
 LONGEST_NOTE = 100
 SUBJECT = "Your code to sign in"
 TEXT = """Your code to sign in to {url} is
@@ -54,7 +54,7 @@ If you did not ask for it, there is nothing to do: without the code nobody can s
 
 @dataclass
 class SigningIn:
-    """Codes are asked for and tried here; what comes of it is a token."""
+    """Sends sign-in codes, checks them, and issues tokens."""
 
     settings: Settings
     store: Store
@@ -67,20 +67,20 @@ class SigningIn:
     secrets: SessionSecrets
     tokens: Tokens
     sign_in_tokens: SignInTokens
-    knows_people: bool  # people sign in here; else there is its owner, and who was given a token
+    knows_people: bool  # whether people sign in here; otherwise there are only the owner and token holders
 
     _mails: set[asyncio.Task[None]] = field(default_factory=set)  # being sent
 
     @property
     def sends_codes(self) -> bool:
-        """Whether people can sign in by a code that is mailed to them."""
+        """Whether people can sign in by a mailed code."""
         return self.knows_people and self.mail.possible
 
     async def ask_code(self, address: str, host: str = "", *, known: bool = False) -> None:
-        """Send a code to an address, if its owner may sign in; whether they may, nobody is told here.
+        """Mail a code to an address if its owner may sign in, without revealing whether they may.
 
-        What is done, written and answered is the same for every address; the mail itself is sent afterwards. `known`:
-        whoever asks has shown that they signed in by it before.
+        Everything done, stored and answered is the same for every address; the mail itself is sent afterwards. `known`:
+        the requester has proved that they signed in by this address before.
         """
         self.authority.require_gateway()
         address = self.authority.check_address(address)
@@ -100,7 +100,7 @@ class SigningIn:
     async def sign_in_by_code(
         self, address: str, code: str, host: str = "", *, note: str = "", use: str = "api"
     ) -> tuple[Token, str]:
-        """A token for a code, with its secret; WrongCode says the same whatever was wrong."""
+        """Exchange a code for a token and its secret; WrongCode is the same whatever was wrong."""
         self.authority.require_gateway()
         address = self.authority.check_address(address)
         self.throttle.spend("codes_per_host", neighbours(host))
@@ -112,7 +112,10 @@ class SigningIn:
         return done
 
     async def visiting(self, person: Person, note: str = "", host: str = "") -> Token:
-        """A browser's visit for someone who is known in another way; it is listed, and can be ended, as a token."""
+        """Open a browser session for someone who is authenticated in another way.
+
+        It is listed, and can be revoked, as a token.
+        """
         now = self.now()
         expires = now + self.settings.signing.stay
         token = Token(str(uuid4()), person.name, note, now, expires, person.operator, use="browser")
@@ -127,7 +130,10 @@ class SigningIn:
         return token
 
     async def visit(self, id: str) -> Person | None:
-        """Who visits by this token, if it still counts (Blocked, if they are); the visit is noted to the minute."""
+        """Return the person of a browser session if it is valid, noting its use to the minute.
+
+        Raise Blocked if they are.
+        """
         now = self.now()
         token = await self.store.read(lambda tx: tx.tokens.get(id))
         if token is None or (token.expires and token.expires <= now):
@@ -138,7 +144,7 @@ class SigningIn:
         return person
 
     async def end_visit(self, person: Person, id: str, host: str = "") -> None:
-        """Let a token of one's own count no more."""
+        """Revoke one of a person's own tokens."""
         now = self.now()
 
         def work(tx: Tx) -> None:
@@ -149,13 +155,13 @@ class SigningIn:
         self.standings.bump()
 
     async def give_up_all(self) -> None:
-        """Also what is being sent: the service ends."""
+        """Cancel the mails that are being sent, as the service stops."""
         for sending in self._mails:
             sending.cancel()
         await asyncio.gather(*self._mails, return_exceptions=True)
 
     def may_sign_in(self, tx: Tx, address: str, known: Known | None) -> str:
-        """Why someone may not sign in; empty: they may."""
+        """Return why someone may not sign in; empty if they may."""
         if known and is_blocked(tx, known):
             return "blocked"
         signing = self.settings.signing
@@ -169,7 +175,7 @@ class SigningIn:
         return Code(id, address, host, self._hash(id, address, code), now, now + LASTS)
 
     def _check_asking(self, tx: Tx, code: Code, host: str) -> tuple[str, int]:
-        """Why it is not sent, and how long its asker must wait; nothing and nought: it is."""
+        """Return why the code isn't sent, and how many seconds to wait before asking again; ("", 0) if it is sent."""
         limits = self.settings.throttle
         own, strange = limits.sign_ins_per_person, limits.sign_ins_per_address
         since = code.created - max(own.per, strange.per)
@@ -184,7 +190,7 @@ class SigningIn:
         return refused, wait
 
     def _try_code(self, tx: Tx, address: str, typed: str, host: str, note: str, use: str) -> tuple[Token, str] | None:
-        """Try a code: the try is counted before the code is looked at, and a code that was right is used up."""
+        """Check a code: the attempt is counted first, and a correct code is used up."""
         now = self.now()
         code = tx.codes.open(address, now)
         id = code.id if code else ""
@@ -213,13 +219,13 @@ class SigningIn:
             await self.store.write(lambda tx: tx.audit.add(entry))
 
     def _hash(self, id: str, address: str, code: str) -> str:
-        """A code as it is stored: whoever reads the database, but not the service's key, can't find it by trying."""
+        """Hash a code with the service's key, so that it can't be guessed from the database alone."""
         key = self.secrets.of("code to sign in").encode()
         return hmac.new(key, f"{id} {address} {code}".encode(), hashlib.sha256).hexdigest()
 
 
 def _wait(asked: Sequence[tuple[str, datetime]], asker: str, now: datetime, own: RateLimit, strange: RateLimit) -> int:
-    """The seconds until an asker can have another code, by those that an address was given; 0: at once."""
+    """Return the seconds until another code may be sent, given those sent before; 0: at once."""
     times_of = (
         (own, [when for who, when in asked if who == asker]),
         (strange, [when for who, when in asked if KNOWN not in (who, asker)]),

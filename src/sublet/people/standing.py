@@ -1,4 +1,4 @@
-"""What someone may do at this moment: whether they are blocked, an operator or a reviewer."""
+"""What someone may do right now: whether they are blocked, an operator or a reviewer."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from sublet.store.tx import Tx
 
 @dataclass
 class Standing:
-    """Reads it anew at each request: a token or a cookie says only who someone is."""
+    """Looks up a person's role at each request, as a token or cookie only says who they are."""
 
     settings: Settings
     store: Store
-    knows_people: bool  # people sign in here; else there is its owner, and who was given a token
+    knows_people: bool  # whether people sign in here; otherwise there are only the owner and token holders
 
     async def as_now(self, person: Person) -> Person | None:
-        """Someone with the role that they have now; None: they are blocked.
+        """Return the person with their current role, or None if they are blocked.
 
-        A role for which a second factor is demanded counts only with one.
+        A role that requires a second factor counts only with one.
         """
         if not self.knows_people:
             return person
         known, blocked, has_factor = await self.store.glance(lambda tx: _look_up(tx, person.name))
-        if known is None:  # the owner of the Unix socket, and those for whom they made a token
+        if known is None:  # the owner of the Unix socket, and people they made tokens for
             return person
         if blocked:
             return None
@@ -38,7 +38,7 @@ class Standing:
 
 
 def _look_up(tx: Tx, name: str) -> tuple[Known | None, bool, bool]:
-    """Someone, whether they are blocked, and whether they have a second factor."""
+    """Return a person, whether they are blocked, and whether they have a second factor."""
     known = tx.people.get(name)
     if known is None or is_blocked(tx, known):
         return known, known is not None, False

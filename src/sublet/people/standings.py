@@ -1,4 +1,4 @@
-"""A version of what people may do: it grows when a role, a block or a second factor changes."""
+"""A version number of people's standing: it grows when a role, block or second factor changes."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 @dataclass
 class Standings:
-    """Whoever remembers what someone may do compares this, and looks again when it has grown."""
+    """The version to compare with cached standings, which are stale once it has grown."""
 
     version: int = 0
 
     def bump(self) -> None:
-        """What someone may do has changed."""
+        """Invalidate cached standings."""
         self.version += 1

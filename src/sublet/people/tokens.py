@@ -1,4 +1,4 @@
-"""Tokens: what a program shows to be let in over TCP."""
+"""Tokens, by which programs authenticate over TCP."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from sublet.people.blocking import explain_block
 from sublet.people.model.person import Person
 from sublet.people.model.scopes import read_scope, within
 from sublet.people.standing import Standing
-from sublet.people.store.tokens import Token as Token  # also for those who show it
+from sublet.people.store.tokens import Token as Token  # also imported from here by code that shows tokens
 from sublet.store.store import Store
 from sublet.store.tx import Tx
 
 PREFIX = "sublet_"
-HALF = "half-"  # the use of a token for which the second factor is still missing begins so
-ONCE = "once"  # the use of a code that a terminal changes into a token
-SESSION = "session"  # the use of a token that is for one session
-MOST_OF_SESSION = 10  # when there are more for one session, the oldest goes
-SHOWN = timedelta(minutes=1)  # how exactly it is known when a token was last shown
+HALF = "half-"  # prefix of a token's use while the second factor is missing
+ONCE = "once"  # the use of a code that a terminal exchanges for a token
+SESSION = "session"  # the use of a token for one session
+MOST_OF_SESSION = 10  # beyond this many for one session, the oldest is revoked
+SHOWN = timedelta(minutes=1)  # precision of a token's last use
 
 
 @dataclass
 class Tokens:
-    """Make, list and revoke tokens; only their hashes are kept."""
+    """Makes, lists and revokes tokens; only their hashes are stored."""
 
     settings: Settings
     store: Store
@@ -43,7 +43,7 @@ class Tokens:
     names: Names
     standing: Standing
     sessions: Sessions
-    knows_people: bool  # people sign in here; else there is its owner, and who was given a token
+    knows_people: bool  # whether people sign in here; otherwise there are only the owner and token holders
 
     async def make_token(
         self,
@@ -55,9 +55,9 @@ class Tokens:
         scope: Sequence[str] = (),
         host: str = "",
     ) -> tuple[Token, str]:
-        """A new token and its secret, which is shown this once. Only an operator makes them for others.
+        """Make a token, and return it with its secret, which is shown only once; only operators make them for others.
 
-        It is for no more, and lasts no longer, than the one that its maker holds.
+        Its scope and lifetime can't exceed those of the token that its maker uses.
         """
         owner = await self.names.find_name(for_person) if for_person else person.name
         if owner != person.name and not person.operator:
@@ -73,7 +73,7 @@ class Tokens:
         return token, await self._keep(token, person, host)
 
     async def make_session_token(self, person: Person, name: str, *, host: str = "") -> tuple[Token, str]:
-        """A token that is for one session only, until that is deleted or its files' keep time is over."""
+        """Make a token for one session only, valid until the session is deleted or its files' retention ends."""
         session = await self.sessions.get(name, person)
         if session.person != person.name:
             raise NotYours(noun="session")
@@ -83,7 +83,10 @@ class Tokens:
     async def accept_with_token(
         self, name: str, person: Person, *, key: str | None = None, host: str = ""
     ) -> tuple[Session, str]:
-        """Take an offer and, in the same write, make a token for that session only; empty if it is another's."""
+        """Accept an offer and make a token for its session, in one write.
+
+        The secret is empty if the session is another's.
+        """
         secret = _new_secret()
 
         def also(tx: Tx, session: Session) -> Session:
@@ -103,7 +106,10 @@ class Tokens:
         return secret
 
     def _expires(self, person: Person, now: datetime, lasts: timedelta | None) -> datetime | None:
-        """When a new token expires: as asked, but in a gateway not never, and not after its maker's own."""
+        """Return when a new token expires: as requested, but never after its maker's own.
+
+        In a gateway always limited.
+        """
         if self.knows_people:
             longest = self.settings.tokens.longest
             if lasts and lasts > longest:
@@ -114,12 +120,12 @@ class Tokens:
         return min(expires or person.until, person.until) if person.until else expires
 
     async def tokens(self, person: Person) -> Sequence[Token]:
-        """A person's tokens, without their secrets; those of single sessions are not among them."""
+        """List a person's tokens, without secrets and without those for single sessions."""
         tokens = await self.store.read(lambda tx: tx.tokens.list(person.name))
         return [token for token in tokens if token.use != SESSION]
 
     async def revoke_token(self, person: Person, id: str, *, host: str = "") -> None:
-        """Make a token worthless; an operator can do that to anyone's."""
+        """Revoke a token; an operator can revoke anyone's."""
 
         def work(tx: Tx) -> bool:
             revoked = tx.tokens.revoke(id, None if person.operator else person.name)
@@ -131,7 +137,7 @@ class Tokens:
             raise NotFound(noun="token", name=id, hint="`sublet token list` lists them.")
 
     async def token_of(self, secret: str) -> Token | None:
-        """The token that this secret belongs to, if it is good; that it was shown is remembered to the minute."""
+        """Return the valid token of a secret, or None; its use is recorded to the minute."""
         now = self.now()
 
         def work(tx: Tx) -> Token | None:
@@ -146,20 +152,20 @@ class Tokens:
         return token
 
     def _lasts(self, session: Session | None, now: datetime) -> bool:
-        """Whether a session is still there for its token: under way, or ended and its files still kept."""
+        """Whether a session's token is still valid: the session is active, or its files are still kept."""
         if session is None:
             return False
         return session.phase not in OVER or now < (session.ended or session.modified) + self.settings.keep
 
     async def bearer(self, secret: str) -> Person | None:
-        """Whose token this is, if it is good, and what it is for; Blocked if they are."""
+        """Return the person of a token and what it is for, or None if it isn't valid; raise Blocked if they are."""
         token = await self.token_of(secret)
         return await self.holder(token) if token else None
 
     async def holder(self, token: Token) -> Person | None:
-        """Whose token it is, with the part that they have now, and what it is for; Blocked if they are.
+        """Return the person of a token with their current role, or raise Blocked.
 
-        One that is only a step of signing in is nobody's.
+        A token that is only a step of a sign-in belongs to nobody: None.
         """
         if token.use == ONCE or token.use.startswith(HALF):
             return None
@@ -183,7 +189,7 @@ def _new_secret() -> str:
 
 
 def _add(tx: Tx, token: Token, secret: str, maker: Person, host: str) -> None:
-    """Let a token count, and write that down; of too many for one session the oldest go."""
+    """Store a token, and record it in the audit log; for a session with too many tokens, revoke the oldest."""
     if token.session:
         for old in tx.tokens.of_session(token.session)[: -(MOST_OF_SESSION - 1)]:
             tx.tokens.revoke(old.id)

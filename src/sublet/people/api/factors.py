@@ -1,4 +1,4 @@
-"""One's second factor: turn it on, confirm it, turn it off."""
+"""A person's second factor over HTTP: turn it on, confirm it, turn it off."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A gateway's groups, for its operators."""
+"""A gateway's groups over HTTP, for operators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A gateway's people: operators see and change them, and everyone sees themselves."""
+"""A gateway's people over HTTP: operators see and change them, and everyone sees themselves."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ async def remove_identity(request: Request, name: str, kind: str, value: str) ->
 
 
 def work_view(work: Work, base: str) -> WorkView:
-    """What someone has under way, as it is shown."""
+    """Return a person's activity as its view."""
     return WorkView(
         running=work.running,
         waiting=work.waiting,
@@ -136,7 +136,7 @@ def work_view(work: Work, base: str) -> WorkView:
 
 
 def person_view(profile: Profile) -> PersonView:
-    """Someone, as they are shown."""
+    """Return a person's profile as its view."""
     known = profile.known
     return PersonView(
         name=known.name,

@@ -1,4 +1,4 @@
-"""Signing in to a gateway, and out of it."""
+"""Sign-in to a gateway and sign-out over HTTP."""
 
 from __future__ import annotations
 

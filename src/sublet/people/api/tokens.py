@@ -1,4 +1,4 @@
-"""Tokens, and who the service takes the caller for."""
+"""Tokens over HTTP, and who the service takes the caller for."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ async def revoke(request: Request, id: str) -> Response:
 
 
 def token_view(token: Token, secret: str = "") -> TokenView:
-    """A token, as it is shown."""
+    """Return a token as its view."""
     return TokenView(
         id=token.id,
         person=token.person,

@@ -1,4 +1,4 @@
-"""What this service says of itself as an issuer of tokens: other brokers check by it who asks them."""
+"""This service's metadata and keys as a token issuer, by which other brokers verify its tokens."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The calls of the SDK about people, tokens, second factors and sign-in."""
+"""The SDK's calls about people, tokens, second factors and sign-in."""

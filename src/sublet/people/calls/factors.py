@@ -1,4 +1,4 @@
-"""Second factors, and ways to sign in other than a code by mail."""
+"""Calls about second factors, and ways to sign in other than by mail."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from sublet.people.views.people import TokenView
 
 
 def ways() -> Call[WayList]:
-    """How people can sign in."""
+    """List the ways to sign in."""
     return Call("GET", path_of("sign-in", "ways"), as_view(WayList))
 
 
 def second(token: str, code: str) -> Call[TokenView]:
-    """Make half a token whole."""
+    """Exchange a half token and a code for a whole token."""
     return Call("POST", path_of("sign-in", "second"), as_view(TokenView), body=body_of({"token": token, "code": code}))
 
 
@@ -24,25 +24,25 @@ def once(code: str, verifier: str, client: str) -> Call[TokenView]:
 
 
 def factor() -> Call[FactorView]:
-    """Whether one has a second factor."""
+    """Show whether the caller has a second factor."""
     return Call("GET", path_of("factor"), as_view(FactorView))
 
 
 def begin() -> Call[EnrolmentView]:
-    """A new secret for an authenticator."""
+    """Make a new secret for an authenticator app."""
     return Call("POST", path_of("factor"), as_view(EnrolmentView))
 
 
 def confirm(code: str) -> Call[RecoveryView]:
-    """Let it count from now on."""
+    """Turn the second factor on, with one of its codes."""
     return Call("POST", path_of("factor", "confirm"), as_view(RecoveryView), body=body_of({"code": code}))
 
 
 def remove(code: str) -> Call[None]:
-    """Come in without it from now on."""
+    """Turn the second factor off, with one of its codes."""
     return Call("POST", path_of("factor", "remove"), nothing, body=body_of({"code": code}))
 
 
 def reset(name: str) -> Call[None]:
-    """Let someone in without the one that they have lost."""
+    """Remove someone's lost second factor."""
     return Call("DELETE", path_of("people", name, "factor"), nothing)

@@ -1,4 +1,4 @@
-"""Who asks, and by which tokens."""
+"""Calls about tokens, and who the caller is."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from sublet.people.views.people import TokenList, TokenView, WhoView
 
 
 def new_token(person: str = "", expires: str = "", note: str = "", scope: Sequence[str] = ()) -> Call[TokenView]:
-    """Make a token; the answer is the only place where its text is shown."""
+    """Make a token; only this answer holds its text."""
     wish = {"person": person, "expires": expires, "note": note, "scope": list(scope)}
     return Call("POST", path_of("tokens"), as_view(TokenView), body=body_of(wish))
 
 
 def session_token(session: str) -> Call[TokenView]:
-    """Make a token that is for one session only."""
+    """Make a token for one session only."""
     wish = {"session": session}
     return Call("POST", path_of("tokens"), as_view(TokenView), body=body_of(wish))
 
 
 def tokens() -> Call[TokenList]:
-    """The tokens that there are, without their texts."""
+    """List the tokens, without their texts."""
     return Call("GET", path_of("tokens"), as_view(TokenList))
 
 
@@ -32,7 +32,7 @@ def revoke(id: str) -> Call[None]:
 
 
 def entry() -> Call[str]:
-    """A link to the pages that lets its owner in once; only the service's own socket gives it."""
+    """Get a single-use sign-in link to the web pages; only the service's own socket provides it."""
     return Call("POST", "/web/code", _url)
 
 
@@ -41,5 +41,5 @@ def _url(answer: HttpAnswer) -> str:
 
 
 def whoami() -> Call[WhoView]:
-    """Who the service takes the caller for."""
+    """Show who the service takes the caller for."""
     return Call("GET", path_of("whoami"), as_view(WhoView))

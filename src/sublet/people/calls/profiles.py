@@ -1,4 +1,4 @@
-"""A gateway's people and groups."""
+"""Calls about a gateway's people and groups."""
 
 from __future__ import annotations
 
@@ -7,33 +7,33 @@ from sublet.people.views.people import GroupList, GroupView, PersonList, PersonV
 
 
 def people(role: str = "", blocked: bool = False, after: str = "") -> Call[PersonList]:
-    """Those who are known: all, those of a role, or those who are blocked."""
+    """List people: all, those with a role, or those who are blocked."""
     query = {"role": role, "blocked": blocked, "after": after}
     return Call("GET", path_of("people"), as_view(PersonList), query=query)
 
 
 def person(name: str) -> Call[PersonView]:
-    """One of them, by any of their addresses."""
+    """Show a person, by any of their addresses."""
     return Call("GET", path_of("people", name), as_view(PersonView))
 
 
 def add(address: str, role: str = "person") -> Call[PersonView]:
-    """Know someone before they come."""
+    """Add someone before they first sign in."""
     return Call("POST", path_of("people"), as_view(PersonView), body=body_of({"address": address, "role": role}))
 
 
 def remove(name: str) -> Call[None]:
-    """Forget someone."""
+    """Remove someone."""
     return Call("DELETE", path_of("people", name), nothing)
 
 
 def set_role(name: str, role: str) -> Call[PersonView]:
-    """Give someone another part."""
+    """Change someone's role."""
     return Call("PUT", path_of("people", name, "role"), as_view(PersonView), body=body_of({"role": role}))
 
 
 def block(name: str, why: str = "", *, cancel: bool = False) -> Call[PersonView]:
-    """Let someone in no more; what they have under way goes on, or is cancelled."""
+    """Block someone; their active sessions continue, or are cancelled."""
     wish = {"why": why, "cancel": cancel}
     return Call("POST", path_of("people", name, "block"), as_view(PersonView), body=body_of(wish))
 
@@ -44,42 +44,42 @@ def unblock(name: str) -> Call[PersonView]:
 
 
 def add_identity(name: str, kind: str, value: str) -> Call[PersonView]:
-    """Know someone by another name too."""
+    """Add an identity to a person."""
     wish = {"kind": kind, "value": value}
     return Call("POST", path_of("people", name, "identities"), as_view(PersonView), body=body_of(wish))
 
 
 def remove_identity(name: str, kind: str, value: str) -> Call[PersonView]:
-    """Know someone by that name no more."""
+    """Remove an identity of a person."""
     query = {"kind": kind, "value": value}
     return Call("DELETE", path_of("people", name, "identities"), as_view(PersonView), query=query)
 
 
 def groups() -> Call[GroupList]:
-    """The groups that there are."""
+    """List the groups."""
     return Call("GET", path_of("groups"), as_view(GroupList))
 
 
 def group(name: str) -> Call[GroupView]:
-    """One of them, with its members."""
+    """Show a group with its members."""
     return Call("GET", path_of("groups", name), as_view(GroupView))
 
 
 def add_group(name: str, note: str = "") -> Call[GroupView]:
-    """A new group, with nobody in it."""
+    """Add an empty group."""
     return Call("POST", path_of("groups"), as_view(GroupView), body=body_of({"name": name, "note": note}))
 
 
 def remove_group(name: str) -> Call[None]:
-    """Forget a group."""
+    """Remove a group."""
     return Call("DELETE", path_of("groups", name), nothing)
 
 
 def join(name: str, member: str) -> Call[GroupView]:
-    """Take someone into a group."""
+    """Add someone to a group."""
     return Call("PUT", path_of("groups", name, "members", member), as_view(GroupView))
 
 
 def leave(name: str, member: str) -> Call[GroupView]:
-    """Let someone go from a group."""
+    """Remove someone from a group."""
     return Call("DELETE", path_of("groups", name, "members", member), as_view(GroupView))

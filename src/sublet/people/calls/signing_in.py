@@ -1,4 +1,4 @@
-"""Signing in to a gateway, and out of it."""
+"""Calls for signing in to a gateway, and out."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from sublet.people.views.people import SignInView, TokenView
 
 
 def ask(address: str) -> Call[SignInView]:
-    """Have a code sent to an address."""
+    """Have a code mailed to an address."""
     return Call("POST", path_of("sign-in"), as_view(SignInView), body=body_of({"address": address}))
 
 
 def sign_in(address: str, code: str, client: str = "") -> Call[TokenView]:
-    """A token for a code; the answer is the only place where its text is shown."""
+    """Exchange a code for a token; only this answer holds its text."""
     wish = {"address": address, "code": code, "client": client}
     return Call("POST", path_of("sign-in", "code"), as_view(TokenView), body=body_of(wish))
 
 
 def sign_out() -> Call[None]:
-    """Make the token worthless that this call shows."""
+    """Revoke the token that this call uses."""
     return Call("POST", path_of("sign-out"), nothing)

@@ -1,4 +1,4 @@
-"""Signing in by a code of an issuer, such as an IAM, which is typed in a browser on whatever machine (RFC 8628)."""
+"""Sign-in by a device code of an issuer such as an IAM, typed in a browser on any machine (RFC 8628)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sublet.people.views.factors import IssuerWayView
 
 
 def find_issuer(link: Link, name: str | None, *, is_wanted: bool = False) -> IssuerWayView | None:
-    """The issuer of this name, or the only one that the service takes codes of; None: it takes none."""
+    """Return the issuer of this name, or the only one that supports device codes; None if there is none."""
     ways: Mapping[str, IssuerWayView] = {way.name: way for way in link.do(factors.ways()).issuers}
     if name is None and len(ways) <= 1 and not (is_wanted and not ways):
         return next(iter(ways.values()), None)
@@ -33,7 +33,7 @@ def find_issuer(link: Link, name: str | None, *, is_wanted: bool = False) -> Iss
 
 
 def sign_in_by_device(way: IssuerWayView) -> KeptLogin:
-    """Show a code, wait until it is typed in a browser, and give the login that comes of it."""
+    """Show a code, wait until it is typed in a browser, and return the resulting login."""
     client = IssuerClient(
         title=way.title,
         issuer=way.issuer,
@@ -62,7 +62,7 @@ def sign_in_by_device(way: IssuerWayView) -> KeptLogin:
 
 
 def describe_code(client: IssuerClient, code: DeviceCode) -> list[str]:
-    """What a person reads: the page, the code, and how long it counts."""
+    """Describe the page, the code, and how long it is valid, for the user."""
     minutes = max(1, round(code.seconds / 60))
     lines = [
         f"Sign in at {client.title}: open this page in a browser, on any machine,",
@@ -81,7 +81,7 @@ def describe_code(client: IssuerClient, code: DeviceCode) -> list[str]:
 
 
 def give_back(login: KeptLogin) -> str:
-    """Make a login worthless at its issuer (RFC 7009); why it could not be, or nothing."""
+    """Revoke a login at its issuer (RFC 7009); return why that failed, or an empty string."""
     if not login.revocation_endpoint:
         return "its issuer takes no tokens back" if login.token_endpoint else ""
     for hint, secret in (("refresh_token", login.refresh), ("access_token", login.access)):

@@ -1,4 +1,4 @@
-"""One's second factor at a gateway: the codes of an authenticator."""
+"""`person totp`: one's second factor at a gateway, by an authenticator app."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def on(out: Output, code: str | None) -> None:
 
 
 def _draw(uri: str) -> list[str]:
-    """The address as a QR code, if it fits on a terminal there; dark on light, whatever colours the terminal has."""
+    """Draw the URI as a QR code if it fits the terminal; dark on light, whatever the terminal's colours."""
     from sublet.people.model.qr_code import draw_blocks, make_code  # only needed here
 
     code, columns = make_code(uri), columns_of(sys.stderr)
@@ -55,7 +55,7 @@ def _draw(uri: str) -> list[str]:
 
 
 def _confirm(out: Output, link: Link) -> RecoveryView:
-    """Ask until a code is right: the secret stays the same."""
+    """Ask for codes until one is right; the secret stays the same."""
     while True:
         try:
             return link.do(factors.confirm(ask_for("Code", "Type it in a terminal, or give it with --code.")))

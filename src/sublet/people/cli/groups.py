@@ -1,4 +1,4 @@
-"""A gateway's groups, for its operators."""
+"""`group`: a gateway's groups, for operators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A gateway's people, for its operators."""
+"""`person`: a gateway's people, for operators."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def add(out: Output, address: str, role: str, config: str | None) -> None:
 
 
 def _add(address: str, role: str, config: str | None) -> PersonView:
-    """By the service; where it is one's own and does not run, in its database itself."""
+    """Add someone through the service, or directly in the database if one's own service doesn't run."""
     there = find_address()
     try:
         if not config:
@@ -49,7 +49,7 @@ def _add(address: str, role: str, config: str | None) -> PersonView:
     except ServiceUnreachable:
         if not there.home:
             raise
-    from sublet.cli.serve import add_directly  # loads the store
+    from sublet.cli.serve import add_directly  # loads the database code
 
     return add_directly(config, address, role)
 
@@ -148,7 +148,7 @@ def block(out: Output, address: str, reason: str, cancel: bool) -> None:
 
 
 def _describe_block(view: PersonView, now: datetime) -> list[str]:
-    """That they are blocked, and what becomes of what they have under way."""
+    """Say that someone is blocked, and what happens to their active sessions."""
     lines = [f"{view.name} is blocked."]
     if number := len(view.cancelled):
         return [*lines, f"{count_text(number, 'session')} of theirs {'is' if number == 1 else 'are'} being cancelled."]

@@ -1,4 +1,4 @@
-"""Signing in to a gateway: its token is kept in SUBLET_HOME, and later commands show it."""
+"""`login` and `logout`: a gateway's token is stored in SUBLET_HOME, and used by later commands."""
 
 from __future__ import annotations
 
@@ -72,13 +72,13 @@ def login(
 
 
 def require_private(there: Address) -> None:
-    """Refuse to send a code or a token where others could read it."""
+    """Raise NotPrivate if a code or token would be sent unencrypted."""
     if there.scheme == "http" and there.host not in NEAR:
         raise NotPrivate("Your code and your token would travel unprotected.", hint=f"Use https://{there.host}.")
 
 
 def _sign_in(out: Output, link: Link, address: str | None, issuer: str | None, oidc: str | None) -> str | KeptLogin:
-    """The token, or the login, of whoever signs in by the way that was named; else by the issuer that there is."""
+    """Sign in by the given way, or by the gateway's issuer; return the token or login."""
     way = None if address or oidc else find_issuer(link, issuer)
     if way:
         return sign_in_by_device(way)
@@ -102,7 +102,7 @@ def _by_code(out: Output, link: Link, address: str) -> TokenView:
 
 
 def _by_page(out: Output, link: Link, name: str) -> TokenView:
-    """By a provider of the gateway: a browser, on whatever machine, shows a code that only this terminal can use."""
+    """Sign in by a provider of the gateway: a browser on any machine shows a code that only this terminal can use."""
     import hashlib
     import secrets
 
@@ -118,7 +118,7 @@ def _by_page(out: Output, link: Link, name: str) -> TokenView:
 
 
 def _second(out: Output, link: Link, half: TokenView) -> TokenView:
-    """The other half of signing in, for who has a second factor."""
+    """Complete a sign-in with a code of the second factor."""
     out.note("Now a code of your second factor, or one of your recovery codes.")
     return link.do(factors.second(half.token, _code()))
 
@@ -149,11 +149,11 @@ def logout(out: Output, url: str | None) -> None:
 
 
 def _end_token(there: Address) -> str:
-    """Make a token of the gateway's own worthless; why it could not be, or nothing."""
+    """Revoke one of the gateway's own tokens; return why that failed, or an empty string."""
     try:
         Link(there).do(signing_in.sign_out())
     except NotSignedIn:
-        pass  # it was worthless already
+        pass  # it was invalid already
     except SubletError as error:
         return error.message
     return ""
@@ -188,7 +188,7 @@ def _issuer_of(link: Link) -> str:
 
 
 def _find_person(link: Link, name: str) -> PersonView | None:
-    """What a gateway knows of oneself; nothing of whoever comes by its socket."""
+    """Return what the gateway knows of the caller; None for those who use its socket."""
     try:
         return link.do(profiles.person(name))
     except SubletError:

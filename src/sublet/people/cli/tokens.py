@@ -1,4 +1,4 @@
-"""Tokens: what lets a program or a browser in over TCP."""
+"""`token`: tokens, with which programs and browsers authenticate over TCP."""
 
 from __future__ import annotations
 

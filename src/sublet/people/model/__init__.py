@@ -1,1 +1,1 @@
-"""People decided: names, addresses, mailboxes and token scopes."""
+"""Names, addresses, mailboxes, claims and token scopes, as values and pure functions."""

@@ -1,4 +1,4 @@
-"""A broker asks another for one of its people: by a token for one request, which says who they are, and no more."""
+"""Assertions: a token by which one broker makes one request to another on behalf of a person."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ LONGEST_ID = 200  # characters of `jti`
 
 @dataclass(frozen=True, slots=True)
 class Errand:
-    """One request, as a token can be for it."""
+    """The one request that a broker's token is for."""
 
     method: str = ""
-    path: str = ""  # as it is sent, with its query
+    path: str = ""  # as sent, with its query
 
     @property
     def is_look(self) -> bool:
-        """Whether it changes nothing."""
+        """Whether the request changes nothing."""
         return self.method in LOOKS
 
 
 @dataclass(frozen=True, slots=True)
 class KnownElsewhere:
-    """Someone by what an issuer calls them, and the groups that it puts them in."""
+    """A person's identity at an issuer, and their groups there."""
 
     issuer: str
     subject: str
@@ -46,7 +46,7 @@ def make_claims(
     id: str,
     now: datetime,
 ) -> dict[str, Any]:
-    """What a token says that is for one request to another broker (`htm`, `htu`), on behalf of a person (`act`)."""
+    """Return the claims of a token for one request (`htm`, `htu`) to another broker, on behalf of a person (`act`)."""
     claims: dict[str, Any] = {
         "iss": own_url,
         "sub": identity.subject if identity else person,
@@ -66,7 +66,7 @@ def make_claims(
 
 
 def find_misuse(claims: Mapping[str, Any], errand: Errand) -> str:
-    """Why a broker's token is not for this request; empty if it is."""
+    """Return why a broker's token isn't for this request; empty if it is."""
     id = claims.get("jti")
     if not isinstance(id, str) or not id or len(id) > LONGEST_ID:
         return "a broker's token needs a `jti`"
@@ -76,9 +76,9 @@ def find_misuse(claims: Mapping[str, Any], errand: Errand) -> str:
 
 
 def read_assertion(claims: Mapping[str, Any], by: Mapping[str, tuple[str, str]]) -> tuple[str, Confirmed] | None:
-    """Who a broker asks for, as one of the issuers says that it can speak for: their names and realms, by address.
+    """Read who a broker acts for, if it quotes an issuer that it may speak for; `by`: issuer address → name and realm.
 
-    None if it says nothing of them: then they are known by what the broker itself calls them.
+    Return None if it quotes none: the person is then known by the broker's own name for them.
     """
     issuer, subject = claims.get("idp"), claims.get("sub")
     if not isinstance(issuer, str) or issuer not in by or not isinstance(subject, str):
@@ -91,7 +91,7 @@ def read_assertion(claims: Mapping[str, Any], by: Mapping[str, tuple[str, str]])
 
 
 def choose_identity(identities: Collection[str], groups: Mapping[str, tuple[str, ...]]) -> KnownElsewhere | None:
-    """One of someone's identities at issuers: one of which groups are known, before others."""
+    """Choose one of a person's identities at issuers, preferring one with known groups."""
     known = [value.partition(" ") for value in identities if "://" in value.partition(" ")[0]]
     ordered = sorted(known, key=lambda each: (each[0] not in groups, each[0], each[2]))
     return KnownElsewhere(ordered[0][0], ordered[0][2], groups.get(ordered[0][0], ())) if ordered else None

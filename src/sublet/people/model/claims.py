@@ -1,4 +1,4 @@
-"""What a token of an issuer says of someone, and whether it counts here and now."""
+"""The claims of an issuer's token, and whether they are valid here and now."""
 
 from __future__ import annotations
 
@@ -7,36 +7,36 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-LONGEST_GROUP = 250  # characters of a group's name, as rules can have it
+LONGEST_GROUP = 250  # characters of a group's name, as rules allow
 MOST_GROUPS = 500
 LATEST = 32_503_680_000  # seconds since 1970: the year 3000
 
 
 @dataclass(frozen=True, slots=True)
 class Confirmed:
-    """Who someone is, as an issuer confirmed it."""
+    """Who someone is, as confirmed by an issuer."""
 
     issuer: str
     subject: str
-    address: str  # empty: none that is verified
-    realm: str = ""  # that several issuers share, whose subjects are the same people
-    groups: tuple[str, ...] | None = None  # None: nothing was said of them
-    claims: Mapping[str, Any] = field(default_factory=dict, compare=False)  # all that was said
+    address: str  # empty: no verified address
+    realm: str = ""  # shared by issuers whose subjects are the same people
+    groups: tuple[str, ...] | None = None  # None: not stated
+    claims: Mapping[str, Any] = field(default_factory=dict, compare=False)  # all claims
 
     @property
     def identities(self) -> tuple[str, ...]:
-        """The values of the identities of kind `oidc`; neither an issuer's address nor a realm has a space in it."""
+        """The values of the `oidc` identities; neither an issuer's address nor a realm contains a space."""
         return tuple(f"{place} {self.subject}" for place in (self.issuer, self.realm) if place)
 
     @property
     def identity(self) -> str:
-        """The one at the issuer itself."""
+        """The identity at the issuer itself."""
         return self.identities[0]
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimRules:
-    """What is expected of the tokens of one issuer."""
+    """What the tokens of one issuer must satisfy."""
 
     issuer: str
     audiences: Collection[str]
@@ -44,7 +44,7 @@ class ClaimRules:
 
 
 def find_fault(claims: Mapping[str, Any], rules: ClaimRules, now: datetime) -> str:
-    """Why a token that is signed well does not count; empty if it does."""
+    """Return why a correctly signed token isn't valid; empty if it is."""
     audience = claims.get("aud")
     audiences = audience if isinstance(audience, list) else [audience]
     seconds, skew = now.timestamp(), rules.skew.total_seconds()
@@ -61,14 +61,14 @@ def find_fault(claims: Mapping[str, Any], rules: ClaimRules, now: datetime) -> s
 
 
 def expiry_of(claims: Mapping[str, Any]) -> datetime:
-    """When a token that was checked expires."""
+    """Return when a verified token expires."""
     return datetime.fromtimestamp(min(float(claims["exp"]), LATEST), UTC)
 
 
 def read_groups(claims: Mapping[str, Any], lists: Iterable[str], named: Iterable[str]) -> tuple[str, ...] | None:
-    """The groups that a token puts someone in; None if it says nothing of them.
+    """Return the groups that a token states; None if it states nothing about them.
 
-    `lists` are claims whose values are groups; a value of those `named` is a group as in `acr=mfa`.
+    `lists` are claims whose values are groups; values of the claims in `named` become groups such as `acr=mfa`.
     """
     groups = [value for name in lists for value in _texts(claims.get(name))]
     pairs = [f"{name}={value}" for name in named for value in _texts(claims.get(name))]
@@ -76,13 +76,13 @@ def read_groups(claims: Mapping[str, Any], lists: Iterable[str], named: Iterable
 
 
 def clean_groups(names: Iterable[object]) -> tuple[str, ...]:
-    """Those that a rule could be about: printable, without spaces, and not too long."""
+    """Return the groups that rules could refer to: printable, without spaces, and not too long."""
     good = (text for text in names if isinstance(text, str) and _is_name(text))
     return tuple(dict.fromkeys(good))[:MOST_GROUPS]
 
 
 def read_scopes(claims: Mapping[str, Any], words: Mapping[str, str]) -> tuple[str, ...] | None:
-    """The scopes of a token, in the words here; None if it has none of those that count, and () if none has to."""
+    """Return a token's scopes in Sublet's words; None if none of them counts, () if no scopes are required."""
     if not words:
         return ()
     scope = claims.get("scope", claims.get("scp", ""))

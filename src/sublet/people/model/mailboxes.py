@@ -10,15 +10,16 @@ Folding = Literal["fold", "fold-dots", "keep"]
 USUAL: Folding = "fold"
 SEPARATOR = "+"
 PATTERN_CHARACTERS = frozenset("*?[]")
-KNOWN: dict[str, Folding] = {"gmail.com": "fold-dots", "googlemail.com": "fold-dots"}  # unless they are set otherwise
-JOINED = {"googlemail.com": "gmail.com"}  # another name of the same mailboxes
+# Defaults, which settings can override
+KNOWN: dict[str, Folding] = {"gmail.com": "fold-dots", "googlemail.com": "fold-dots"}
+JOINED = {"googlemail.com": "gmail.com"}  # other domains of the same mailboxes
 
 
 def fold_address(address: str, by_domain: Mapping[str, Folding]) -> str:
-    """The plain address of the mailbox that an address belongs to, by what is known of its domain.
+    """Return the plain address of an address's mailbox, by what is known of its domain.
 
-    Without a plain part before the tag (`+lab@x.org`), or without a domain, it is what it is. A pattern for several
-    people keeps its tag, and else is for the plain addresses too.
+    An address without a plain part (`+lab@x.org`) or without a domain is unchanged. Patterns for several people keep
+    their tag, but are otherwise normalized too.
     """
     local, at, domain = address.rpartition("@")
     folding = choose_folding(domain, by_domain)
@@ -33,9 +34,9 @@ def fold_address(address: str, by_domain: Mapping[str, Folding]) -> str:
 
 
 def choose_folding(domain: str, by_domain: Mapping[str, Folding]) -> Folding:
-    """What is set for a domain: by its own name, else what is known of it, else by the longest pattern, else the usual.
+    """Return how to fold a domain: by its own setting, by what is known, by the longest matching pattern, or as usual.
 
-    What is set for a domain counts for its other name too.
+    A domain's setting also applies to its other name.
     """
     names = {name.lower(): folding for name, folding in by_domain.items()}
     for own in (domain, JOINED.get(domain, domain)):
@@ -48,5 +49,5 @@ def choose_folding(domain: str, by_domain: Mapping[str, Folding]) -> Folding:
 
 
 def is_pattern(text: str) -> bool:
-    """Whether a rule would read this as a pattern for several people, not as one person's name."""
+    """Whether a rule would take this for a pattern for several people instead of one person's name."""
     return bool(PATTERN_CHARACTERS & set(text))

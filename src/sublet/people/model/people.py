@@ -1,4 +1,4 @@
-"""People: who they are known as, what part they have, and how an address must be written to count as one."""
+"""People: their names, roles and identities, and which addresses are valid."""
 
 from __future__ import annotations
 
@@ -9,41 +9,41 @@ from enum import StrEnum
 
 from sublet.kernel.errors import BadAddress, BadIdentity, BadName
 
-LONGEST_ADDRESS = 254  # of RFC 5321
+LONGEST_ADDRESS = 254  # by RFC 5321
 LONGEST_VALUE = 500
-# Mail allows more, but what a rule, a shell or a mail relay reads as something else than a letter is refused.
+# Mail allows more, but characters that have a meaning in rules, shells or mail relays are refused.
 LOCAL = re.compile(r"[a-z0-9#&'+=_~-]+(\.[a-z0-9#&'+=_~-]+)*")
 LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
-SAME_MAILBOX = "same-mailbox"  # an identity that the service itself notes: another person has the same mailbox
+SAME_MAILBOX = "same-mailbox"  # an identity recorded by the service itself: another person has the same mailbox
 KINDS = re.compile(r"email|oidc|uid|htcondor|system:[A-Za-z][A-Za-z0-9._-]*")
 GROUP = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,99}")
 
 
 class Role(StrEnum):
-    """What part someone has."""
+    """A person's role."""
 
-    PERSON = "person"  # asks, runs, and sees their own
-    REVIEWER = "reviewer"  # also decides on apps
-    OPERATOR = "operator"  # also decides on people, rules and accounts
+    PERSON = "person"  # may make requests and run sessions, and sees their own
+    REVIEWER = "reviewer"  # may also decide on apps
+    OPERATOR = "operator"  # may also decide on people, rules and accounts
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Someone who is known here, by the address under which they first came."""
+    """A person known here, by the address with which they first signed in."""
 
     name: str
     role: Role
     created: datetime
-    seen: datetime | None = None  # when they last signed in
-    blocked: str | None = None  # why they may not come in; None: they may
-    by: str = ""  # the operator who added them; empty: they came by themselves
+    seen: datetime | None = None  # last sign-in
+    blocked: str | None = None  # why they are blocked; None: they aren't
+    by: str = ""  # the operator who added them; empty: they signed in by themselves
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
     """One of the names that a person has somewhere."""
 
-    kind: str  # email, oidc, uid, htcondor, or system:NAME for their user name there; same-mailbox: another person
+    kind: str  # email, oidc, uid, htcondor, system:NAME (their user name there), or same-mailbox (another person)
     value: str
     person: str
     created: datetime
@@ -51,16 +51,16 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """People under one name."""
+    """A group of people."""
 
     name: str
     created: datetime
     note: str = ""
-    members: tuple[str, ...] = ()  # they need not have come yet
+    members: tuple[str, ...] = ()  # who may not have signed in yet
 
 
 def check_address(text: str) -> str:
-    """An e-mail address as it is kept: in small letters, its domain in ASCII; nothing that could end a header line."""
+    """Return a valid e-mail address in lower case, with an ASCII domain; raise BadAddress if it isn't valid."""
     local, at, domain = text.strip(" ").rpartition("@")
     local = local.lower() if local.isascii() else ""
     domain = _ascii(domain)
@@ -75,7 +75,7 @@ def check_address(text: str) -> str:
 
 
 def check_identity(kind: str, value: str) -> tuple[str, str]:
-    """An identity's kind and value as they are kept."""
+    """Return an identity's kind and value as they are stored; raise BadIdentity if they aren't valid."""
     if not KINDS.fullmatch(kind):
         raise BadIdentity(kind=_show_short(kind))
     if kind == "email":
@@ -89,14 +89,14 @@ def check_identity(kind: str, value: str) -> tuple[str, str]:
 
 
 def check_group(name: str) -> str:
-    """A group's name, if it can be one."""
+    """Return a group's name; raise BadName if it isn't valid."""
     if not GROUP.fullmatch(name):
         raise BadName(name=_show_short(name), noun="a group")
     return name
 
 
 def _ascii(domain: str) -> str:
-    """A domain as mail servers know it; empty if it can't be one."""
+    """Return a domain in ASCII; empty if it isn't valid."""
     if domain.isascii():
         return domain.lower()
     try:
@@ -106,5 +106,5 @@ def _ascii(domain: str) -> str:
 
 
 def _show_short(text: str) -> str:
-    """What was given, on one line and no longer than a line."""
+    """Shorten a text to one printable line, for errors."""
     return "".join(letter if letter.isprintable() else " " for letter in text[:100])

@@ -1,4 +1,4 @@
-"""Who asks."""
+"""The person who makes a request."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Someone who asks."""
+    """The person who makes a request, and what their token allows."""
 
     name: str
     operator: bool = False
-    reviewer: bool = False  # may decide on apps, as an operator may too
-    scope: tuple[str, ...] = ()  # what their token is for; empty: all that they may
-    session: str = ""  # the only one that their token is for; empty: any
+    reviewer: bool = False  # may decide on apps, as operators may too
+    scope: tuple[str, ...] = ()  # of their token; empty: everything the person may do
+    session: str = ""  # the only session that their token is for; empty: any
     until: datetime | None = None  # when their token expires
-    guest: bool = False  # of a personal service, where someone else invited them: contained, and only where shared
+    # Invited to someone's personal service: confined to containers, and to what is shared with them
+    guest: bool = False

@@ -1,4 +1,4 @@
-"""Text as a QR code (ISO/IEC 18004), for an authenticator's camera: bytes, error level M, versions 1 to 13."""
+"""QR codes (ISO/IEC 18004), for an authenticator app's camera: bytes, error level M, versions 1 to 13."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from itertools import groupby, pairwise, product
 Modules = list[list[bool]]  # rows of modules; True: dark
 Grid = list[list[bool | None]]  # None: free for data
 
-CORRECTION = (10, 16, 26, 18, 24, 16, 18, 22, 22, 26, 30, 22, 22)  # codewords in each block, by version, at level M
+# Error correction codewords per block, by version, at level M
+CORRECTION = (10, 16, 26, 18, 24, 16, 18, 22, 22, 26, 30, 22, 22)
 BLOCKS = (1, 1, 1, 2, 2, 4, 4, 4, 5, 5, 5, 8, 9)
-FIELD = 0x11D  # the polynomial of the field of bytes
-FORMAT, VERSION = 0x537, 0x1F25  # generators of the codes that protect the format, and the version
+FIELD = 0x11D  # the polynomial of the field GF(256)
+FORMAT, VERSION = 0x537, 0x1F25  # generators of the codes that protect format and version
 FORMAT_MASK = 0x5412
 BYTES = 0b0100  # the mode
 PADS = (0xEC, 0x11)
@@ -25,12 +26,12 @@ MASKS: tuple[Callable[[int, int], bool], ...] = (
     lambda x, y: (x * y % 2 + x * y % 3) % 2 == 0,
     lambda x, y: ((x + y) % 2 + x * y % 3) % 2 == 0,
 )
-FINDER = [True, False, True, True, True, False, True]  # as a line across one looks
+FINDER = [True, False, True, True, True, False, True]  # a line across a finder pattern
 QUIET = 4  # light modules on each side
 
 
 def make_code(text: str) -> Modules | None:
-    """The modules of a code without its quiet zone; None if the text is too long."""
+    """Return the modules of a code, without quiet zone; None if the text is too long."""
     data = text.encode()
     for version, (correction, blocks) in enumerate(zip(CORRECTION, BLOCKS, strict=True), 1):
         grid = lay_patterns(version)
@@ -42,7 +43,7 @@ def make_code(text: str) -> Modules | None:
 
 
 def lay_patterns(version: int) -> Grid:
-    """What each code of this version has; where its format goes there are light modules."""
+    """Lay the fixed patterns of this version; modules for the format are light."""
     size = 17 + 4 * version
     grid: Grid = [[None] * size for _ in range(size)]
     for i in range(8, size - 8):
@@ -62,7 +63,7 @@ def lay_patterns(version: int) -> Grid:
 
 
 def pack_bytes(data: bytes, version: int, room: int) -> list[int]:
-    """The codewords of data: mode, length, bytes, and padding up to the room that there is."""
+    """Return the codewords of data: mode, length, bytes, and padding to the available room."""
     width = 8 if version < 10 else 16
     bits = f"{BYTES:04b}{len(data):0{width}b}" + "".join(f"{byte:08b}" for byte in data)
     bits += "0" * min(4, max(0, room * 8 - len(bits)))
@@ -72,7 +73,7 @@ def pack_bytes(data: bytes, version: int, room: int) -> list[int]:
 
 
 def interleave(words: Sequence[int], correction: int, blocks: int) -> list[int]:
-    """Codewords in the order in which they are laid: the first of each block, the second of each, …"""
+    """Return the codewords in layout order: the first of each block, the second of each, and so on."""
     short, longer = divmod(len(words), blocks)  # the last blocks are longer by one
     ends = [short * (i + 1) + max(0, i + 1 - blocks + longer) for i in range(blocks)]
     parts = [words[start:end] for start, end in zip([0, *ends], ends, strict=False)]
@@ -82,7 +83,7 @@ def interleave(words: Sequence[int], correction: int, blocks: int) -> list[int]:
 
 
 def correct(words: Sequence[int], count: int) -> list[int]:
-    """The codewords of error correction (Reed-Solomon) for a block."""
+    """Return the Reed-Solomon error correction codewords of a block."""
     generator, root = [1], 1
     for _ in range(count):
         shifted = [*generator, 0]
@@ -96,7 +97,7 @@ def correct(words: Sequence[int], count: int) -> list[int]:
 
 
 def multiply(a: int, b: int) -> int:
-    """The product of two bytes in the field."""
+    """Multiply two bytes in the field."""
     product = 0
     while b:
         product ^= a if b & 1 else 0
@@ -106,7 +107,7 @@ def multiply(a: int, b: int) -> int:
 
 
 def find_free(grid: Grid) -> Iterator[tuple[int, int]]:
-    """Where data goes, in order: two columns at a time from the right, up and down."""
+    """Yield the places for data in order: two columns at a time from the right, up and down."""
     size = len(grid)
     for turn, right in enumerate([*range(size - 1, 6, -2), 5, 3, 1]):
         for y in range(size) if turn % 2 else range(size - 1, -1, -1):
@@ -114,7 +115,7 @@ def find_free(grid: Grid) -> Iterator[tuple[int, int]]:
 
 
 def _fill(grid: Grid, words: Sequence[int]) -> Modules:
-    """Lay the data by the mask that leaves the least that could mislead a reader."""
+    """Lay the data with the mask that has the lowest penalty."""
     bits = [bool(word >> i & 1) for word in words for i in range(7, -1, -1)]
     free = list(find_free(grid))
     bits += [False] * (len(free) - len(bits))
@@ -129,7 +130,7 @@ def _fill(grid: Grid, words: Sequence[int]) -> Modules:
 
 
 def _weigh(code: Modules) -> int:
-    """How much of it could mislead a reader: long lines, squares, what looks like a finder, too much of one shade."""
+    """Return a code's penalty: long runs, squares, patterns like a finder, and imbalance of dark and light."""
     weight, size = 0, len(code)
     like_finder = ([*FINDER, *[False] * 4], [*[False] * 4, *FINDER])
     for line in [*code, *map(list, zip(*code, strict=True))]:
@@ -143,7 +144,7 @@ def _weigh(code: Modules) -> int:
 
 
 def _align(version: int) -> list[int]:
-    """The rows and columns in which alignment patterns are."""
+    """Return the rows and columns of alignment patterns."""
     if version == 1:
         return []
     count, last = version // 7 + 2, 10 + 4 * version
@@ -152,14 +153,14 @@ def _align(version: int) -> list[int]:
 
 
 def _lay_square(grid: Grid, x: int, y: int, reach: int, dark: set[int]) -> None:
-    """A pattern of rings around a module; those of these distances are dark."""
+    """Lay a pattern of rings around a module; rings at these distances are dark."""
     for dy, dx in product(range(-reach, reach + 1), repeat=2):
         if 0 <= y + dy < len(grid) and 0 <= x + dx < len(grid):
             grid[y + dy][x + dx] = max(abs(dx), abs(dy)) in dark
 
 
 def _lay_format(grid: Grid, mask: int) -> None:
-    """Level (M is 00) and mask, twice."""
+    """Lay level (M is 00) and mask, twice."""
     size, bits = len(grid), (mask << 10 | _divide(mask << 10, FORMAT)) ^ FORMAT_MASK
     for i in range(15):
         bit = bool(bits >> i & 1)
@@ -170,24 +171,24 @@ def _lay_format(grid: Grid, mask: int) -> None:
 
 
 def _divide(bits: int, generator: int) -> int:
-    """The rest of a division of polynomials."""
+    """Return the remainder of a polynomial division."""
     while bits.bit_length() >= generator.bit_length():
         bits ^= generator << bits.bit_length() - generator.bit_length()
     return bits
 
 
 def draw_blocks(code: Modules) -> list[str]:
-    """Lines of text, two rows in each: what is light is drawn, as on a dark terminal, with its quiet zone."""
+    """Draw a code as text, two rows per line; light modules are drawn, as on a dark terminal, with quiet zone."""
     size = len(code) + 2 * QUIET
     margin = [False] * QUIET
     rows = [[False] * size] * QUIET + [[*margin, *row, *margin] for row in code] + [[False] * size] * QUIET
-    rows.append([True] * size)  # below an odd number of rows nothing is drawn
+    rows.append([True] * size)  # nothing is drawn below an odd number of rows
     shapes = {(False, False): "█", (False, True): "▀", (True, False): "▄", (True, True): " "}
     pairs = zip(rows[0::2], rows[1::2], strict=False)
     return ["".join(shapes[above, below] for above, below in zip(*pair, strict=True)) for pair in pairs]
 
 
 def draw_path(code: Modules) -> str:
-    """The dark modules as the path of an SVG, each a square of one."""
+    """Return the dark modules as an SVG path, each a unit square."""
     places = ((x, y) for y, row in enumerate(code, QUIET) for x, dark in enumerate(row, QUIET) if dark)
     return "".join(f"M{x} {y}h1v1h-1z" for x, y in places)

@@ -1,4 +1,4 @@
-"""What the holder of a token may do, of all that its person may: words, each of which includes those before it."""
+"""Token scopes: words that limit what a token's holder may do, each including those before it."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from sublet.kernel.errors import BadScope
 class Scope(StrEnum):
     """One word of a token's scope."""
 
-    READ = "read"  # look, and fetch results
-    RUN = "run"  # also ask, accept, cancel, and all else that is done with sessions and jobs
-    MANAGE = "manage"  # also tokens, systems, and whatever the person decides on
+    READ = "read"  # view, and fetch results
+    RUN = "run"  # also request, accept, cancel, and everything else about sessions and jobs
+    MANAGE = "manage"  # also tokens, systems, and whatever the person may decide
 
 
 LADDER = tuple(Scope)
 
 
 def read_scope(words: Iterable[str]) -> tuple[str, ...]:
-    """The words as they are kept, in their order; BadScope if there is no such word."""
+    """Return the words as they are stored, in order; raise BadScope if one is unknown."""
     wanted = {part for word in words for part in word.replace(",", " ").split()}
     if unknown := sorted(wanted - set(LADDER)):
         raise BadScope(scope=unknown[0][:40], words=", ".join(LADDER))

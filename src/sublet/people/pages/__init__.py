@@ -1,1 +1,1 @@
-"""Pages: sign-in, account, second factor and people."""
+"""Pages for sign-in, account, second factor and people."""

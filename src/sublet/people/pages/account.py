@@ -1,4 +1,4 @@
-"""One's own account at a gateway: who one is there, and which tokens and browsers come in as one."""
+"""The page of one's account at a gateway: identity, tokens and browser sessions."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ PAGE = "/web/account"
 
 
 async def look(request: Request) -> Response:
-    """The page."""
+    """Show the visitor's account."""
     who = await visitor(request)
     service = service_of(request)
     service.authority.require_gateway()
     try:
         profile = await service.people.directory.profile(who.person, who.person.name)
-    except SubletError:  # who came by the Unix socket is no person of the gateway's
+    except SubletError:  # users of the Unix socket aren't people of the gateway
         profile = None
     now = service.now()
     tokens = [
@@ -40,7 +40,7 @@ async def look(request: Request) -> Response:
 
 
 async def revoke(request: Request) -> Response:
-    """Make one of one's own tokens worthless, or end a browser's visit."""
+    """Revoke one of the visitor's tokens or browser sessions, after confirmation."""
     who, form = await read_form(request)
     service = service_of(request)
     service.authority.require_gateway()

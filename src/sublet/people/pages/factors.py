@@ -1,4 +1,4 @@
-"""One's second factor, on a page."""
+"""The page of one's second factor."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from sublet.web.reading import read_form, visitor
 
 
 async def look(request: Request) -> Response:
-    """Whether it is on, and how to change that."""
+    """Show whether it is on, and how to change that."""
     return await _page(request, await visitor(request))
 
 
 async def change(request: Request) -> Response:
-    """Begin, confirm, or turn off."""
+    """Begin, confirm, or turn it off."""
     who, form = await read_form(request)
     service, host, code = service_of(request), host_of(request), form.get("code", "")[:100]
     act = request.path_params["change"]
@@ -34,7 +34,7 @@ async def change(request: Request) -> Response:
             return await _page(request, who)
     except WrongCode as error:
         if act == "confirm" and await service.people.factors.factor(who.person):
-            return await _page(request, who)  # a page that was loaded again
+            return await _page(request, who)  # the form was sent again
         uri = form.get("uri", "")
         again = {"secret": form.get("secret", ""), "uri": uri} if uri.startswith("otpauth://totp/") else {}
         return await _page(request, who, error, **again)

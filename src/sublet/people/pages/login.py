@@ -1,4 +1,4 @@
-"""Sign in with a token or a link, and sign out."""
+"""The pages to sign in with a token or link, and to sign out."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LONGEST_TOKEN = 500
 
 
 async def look(request: Request) -> Response:
-    """The page to sign in on; with a good `code` in its address it lets its person in, once."""
+    """Show the sign-in page; a valid `code` in its address signs its person in, once."""
     if on_socket(request.scope):
         return RedirectResponse("/web/", 303)
     code = request.query_params.get("code", "")
@@ -38,7 +38,7 @@ async def look(request: Request) -> Response:
 
 
 async def sign_in(request: Request) -> Response:
-    """A token for a cookie; or an address, to which a code is sent."""
+    """Exchange a token for a cookie, or mail a code to the address that was typed."""
     form = await fields(request)
     check_post(request, "", form.get("token", ""))
     if "address" in form:
@@ -57,7 +57,7 @@ async def sign_in(request: Request) -> Response:
 
 
 async def sign_out(request: Request) -> Response:
-    """Forget the cookie, and the token that was made for this browser alone."""
+    """Delete the cookie, and the token that was made for this browser only."""
     who, _ = await read_form(request)
     service = service_of(request)
     if who.token in {token.id for token in await service.people.tokens.tokens(who.person) if token.use == "browser"}:
@@ -68,7 +68,7 @@ async def sign_out(request: Request) -> Response:
 
 
 async def code(request: Request) -> Response:
-    """For the command line, by the Unix socket: an address that signs the socket's owner in, once."""
+    """Return a single-use sign-in link for the owner of the Unix socket, for the command line."""
     if not on_socket(request.scope) or "origin" in request.headers or "sec-fetch-site" in request.headers:
         raise NotFound("There is no such page.", hint="Links to sign in are made by the socket's owner.")
     owner = (await visitor(request)).person

@@ -1,4 +1,4 @@
-"""Signing in by an OpenID provider: a browser is sent there, and comes back."""
+"""Sign-in by an OpenID Connect provider: the browser is redirected there and back."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CHALLENGE = re.compile("[0-9a-f]{64}")
 
 
 async def begin(request: Request) -> Response:
-    """Send a browser to a provider; a terminal that waits for a code sends its challenge along."""
+    """Redirect a browser to a provider; a waiting terminal's challenge is passed along."""
     name = request.path_params["name"]
     challenge = request.query_params.get("challenge", "")
     if challenge and not CHALLENGE.fullmatch(challenge):
@@ -36,7 +36,7 @@ async def begin(request: Request) -> Response:
 
 
 async def link(request: Request) -> Response:
-    """Whoever is signed in adds an identity to their own; only a form of theirs begins it."""
+    """Link an identity to the visitor's own; only a form with an anti-forgery token can begin this."""
     who, _ = await read_form(request)
     name = request.path_params["name"]
     service = service_of(request)
@@ -49,7 +49,7 @@ async def link(request: Request) -> Response:
 
 
 async def back(request: Request) -> Response:
-    """Whoever comes back is let in; a terminal's code is shown to be typed there."""
+    """Sign in whoever comes back, or show the code to type in a waiting terminal."""
     name = request.path_params["name"]
     kept = request.cookies.get(KEPT, "")
     begun, token, secret = await service_of(request).people.oidc.end_oidc(
@@ -70,7 +70,7 @@ def _back(request: Request, name: str) -> str:
 
 
 def _keep(request: Request, response: Response, kept: str) -> None:
-    """For this one way only. It has to come along when the provider sends the browser back, so it can't be strict."""
+    """Set the cookie for this path only; it must be sent when the provider redirects back, so it can't be strict."""
     response.set_cookie(
         KEPT,
         kept,

@@ -1,4 +1,4 @@
-"""People, as operators see, add, block and unblock them, and give them their part, on a page."""
+"""The page on which operators list, add, block and unblock people, and change their roles."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from sublet.web.entry import Visitor
 from sublet.web.reading import change_of, read_form, visitor
 
 HERE = "/web/people"
-MOST = 200  # on one page
+MOST = 200  # people per page
 BLOCKED = "blocked"  # a filter beside the roles
 
 
 async def look(request: Request) -> Response:
-    """Those who are known, by name; `after` is where the page before ended."""
+    """List the known people, by name; `after` is where the previous page ended."""
     return await _page(request, await visitor(request))
 
 
@@ -65,7 +65,7 @@ async def _find_people(service: Service, person: Person, name: str, only: str, a
 
 
 async def change(request: Request) -> Response:
-    """Add someone, give them another part, or let them in no more, or again."""
+    """Add someone, change their role, or block or unblock them."""
     act = change_of(request, CHANGES)
     who, form = await read_form(request)
     try:

@@ -1,4 +1,4 @@
-"""Signing in to a gateway on its pages: an address, the code that came by mail, and the second factor, if any."""
+"""The pages to sign in to a gateway: an address, the mailed code, and the second factor if there is one."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from sublet.web.drawing import page
 from sublet.web.entry import Sealed, check_post, is_known, let_in, next_of, remember
 from sublet.web.reading import fields
 
-LONGEST = 500  # characters of what is typed
+LONGEST = 500  # characters of input
 BROWSERS = {"Firefox/": "Firefox", "Edg/": "Edge", "OPR/": "Opera", "Chrome/": "Chrome", "Safari/": "Safari"}
 MACHINES = {"Android": "Android", "iPhone": "iPhone", "iPad": "iPad", "Windows": "Windows", "Mac OS": "Mac"}
 MACHINES |= {"CrOS": "ChromeOS", "Linux": "Linux"}
 
 
 async def ask(request: Request, form: dict[str, str]) -> Response:
-    """Send a code to the address that was typed, and ask for it."""
+    """Mail a code to the address that was typed, and ask for it."""
     address = form.get("address", "")[:LONGEST]
     try:
         await service_of(request).people.signing_in.ask_code(
@@ -33,7 +33,7 @@ async def ask(request: Request, form: dict[str, str]) -> Response:
 
 
 async def code(request: Request) -> Response:
-    """A code for a cookie."""
+    """Exchange a code for a cookie."""
     form = await fields(request)
     check_post(request, "", form.get("token", ""))
     address = form.get("address", "")[:LONGEST]
@@ -49,7 +49,7 @@ async def code(request: Request) -> Response:
 
 
 async def second(request: Request) -> Response:
-    """A code of the second factor for a cookie, where the first one was not enough."""
+    """Exchange a code of the second factor for a cookie, after the first code."""
     form = await fields(request)
     check_post(request, "", form.get("token", ""))
     half = form.get("half", "")[:LONGEST]
@@ -61,7 +61,7 @@ async def second(request: Request) -> Response:
 
 
 async def let_browser_in(request: Request, token: Token, secret: str, to: str) -> Response:
-    """Let a browser in with a token of its own; with half of one, ask for the second factor first."""
+    """Set a browser's cookie for its token; for a half token, ask for the second factor first."""
     if token.use != "browser":
         return page(request, "second.html", wrong="", half=secret, next=to)
     service = service_of(request)
@@ -72,7 +72,7 @@ async def let_browser_in(request: Request, token: Token, secret: str, to: str) -
 
 
 def browser_of(request: Request) -> str:
-    """Which browser it is, as it is listed: `Firefox on Linux`."""
+    """Describe the browser for listings: `Firefox on Linux`."""
     agent = request.headers.get("user-agent", "")
     browser = next((name for sign, name in BROWSERS.items() if sign in agent), "A browser")
     machine = next((name for sign, name in MACHINES.items() if sign in agent), "")
@@ -80,7 +80,7 @@ def browser_of(request: Request) -> str:
 
 
 def _draw_again(request: Request, template: str, form: dict[str, str], error: SubletError, **values: Any) -> Response:
-    """The same page, with what was wrong."""
+    """Show the same page again, with the error."""
     wrong = error.sentences
     answer = page(request, template, status=error.status, wrong=wrong, next=next_of(form), **values)
     if isinstance(error, TooMany):

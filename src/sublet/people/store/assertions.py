@@ -1,4 +1,4 @@
-"""Tokens of brokers that were used: each counts once."""
+"""Brokers' tokens that were used, as each counts only once."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ FORGET = delete(shown_assertions).where(S.until < bind("now"))
 
 
 class AssertionStore:
-    """Those that were used, as one transaction sees and adds to them."""
+    """The used tokens, as one transaction sees and adds to them."""
 
     def __init__(self, sql: Sql) -> None:
-        """Of this transaction."""
+        """Work in this transaction."""
         self._sql = sql
 
     def use(self, id: str, until: datetime, now: datetime) -> bool:
-        """Use one; whether it was not used before. What has expired is forgotten."""
+        """Mark a token as used; return whether it was new. Expired ones are removed."""
         self._sql.change(FORGET, {"now": micros(now)})
         if self._sql.row(USED, {"of": plain(id)}):
             return False

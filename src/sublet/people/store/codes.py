@@ -1,4 +1,4 @@
-"""Codes to sign in with: one at a time for each address, and only as a keyed hash."""
+"""Sign-in codes: one at a time for each address, stored only as a keyed hash."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FORGET = delete(codes).where(C.created <= bind("before"))
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A code that was asked for; what it is, only its hash can tell."""
+    """A sign-in code, known only by its hash."""
 
     id: str
     address: str
@@ -38,18 +38,18 @@ class Codes:
     """The codes, as one transaction sees and changes them."""
 
     def __init__(self, sql: Sql) -> None:
-        """Of this transaction."""
+        """Work in this transaction."""
         self._sql = sql
 
     def add(self, code: Code) -> None:
-        """Let this one be the address's code, and no other any more."""
+        """Store the address's new code, and invalidate older ones."""
         self.close(code.address, code.created)
         row = {"id": code.id, "address": plain(code.address), "host": plain(code.host), "hash": code.hash}
         times = {"created": micros(code.created), "expires": micros(code.expires)}
         self._sql.change(ADD, row | times | {"tries": code.tries})
 
     def open(self, address: str, now: datetime) -> Code | None:
-        """The code that an address has, if it still counts."""
+        """Return an address's code, if it is still valid."""
         row = self._sql.row(OPEN, {"of": plain(address), "now": micros(now)})
         if row is None:
             return None
@@ -57,18 +57,18 @@ class Codes:
         return Code(id, address, host, hash, moment(created), moment(expires), tries)
 
     def close(self, address: str, now: datetime) -> bool:
-        """Let the address's code count no more; whether it did."""
+        """Invalidate an address's code; return whether there was a valid one."""
         return self._sql.change(CLOSE, {"of": plain(address), "now": micros(now)}) > 0
 
     def count_try(self, id: str, most: int) -> bool:
-        """Count one try; whether it was one of the first so many."""
+        """Count an attempt; return whether it was within the limit."""
         return self._sql.change(TRY, {"of": id, "most": most}) > 0
 
     def since(self, address: str, since: datetime) -> list[tuple[str, datetime]]:
-        """The codes that an address was given since then, oldest first: who asked for each, and when."""
+        """Return who asked for an address's codes since then and when, oldest first."""
         rows = self._sql.rows(SINCE, {"of": plain(address), "since": micros(since)})
         return [(host, moment(created)) for host, created in rows]
 
     def forget(self, before: datetime) -> None:
-        """Remove those that no limit counts any more."""
+        """Remove codes that no rate limit counts any more."""
         self._sql.change(FORGET, {"before": micros(before)})

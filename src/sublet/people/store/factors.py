@@ -1,4 +1,4 @@
-"""Second factors: the sealed secret of someone's authenticator, and which of its codes were used."""
+"""Second factors: the sealed secret of an authenticator app, and which codes were used."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ SEAL = update(factors).where(F.person == bind("of"), F.secret == bind("old")).va
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """Someone's second factor."""
+    """A person's second factor."""
 
     person: str
     secret: str  # sealed
     created: datetime
-    confirmed: datetime | None = None  # None: it counts for nothing yet
-    step: int = 0  # the newest whose code was used
+    confirmed: datetime | None = None  # None: not in effect yet
+    step: int = 0  # the newest time step whose code was used
     tries: int = 0
     tried: datetime | None = None
     recovery: tuple[str, ...] = ()
@@ -46,11 +46,11 @@ class FactorStore:
     """The second factors, as one transaction sees and changes them."""
 
     def __init__(self, sql: Sql) -> None:
-        """Of this transaction."""
+        """Work in this transaction."""
         self._sql = sql
 
     def get(self, person: str) -> Factor | None:
-        """Someone's, whether it is confirmed or not."""
+        """Return a person's second factor, confirmed or not."""
         row = self._sql.row(GET, {"of": plain(person)})
         if row is None:
             return None
@@ -59,44 +59,44 @@ class FactorStore:
         return Factor(name, secret, *times, step, tries, moment(tried), tuple(recovery.split()))
 
     def on(self, person: str) -> bool:
-        """Whether someone has one that counts."""
+        """Whether a person has a confirmed second factor."""
         factor = self.get(person)
         return factor is not None and factor.confirmed is not None
 
     def put(self, person: str, secret: str, now: datetime) -> None:
-        """Begin anew with this one; it counts once it is confirmed."""
+        """Store a new secret, replacing any other; it takes effect once confirmed."""
         self.remove(person)
         row = {"person": plain(person), "secret": secret, "created": micros(now), "tried": micros(now)}
         self._sql.change(ADD, row | {"confirmed": None, "step": 0, "tries": 0, "recovery": ""})
 
     def confirm(self, person: str, hashes: tuple[str, ...], now: datetime) -> None:
-        """Let it count from now on, with these ways back in."""
+        """Turn it on, with these hashes of recovery codes."""
         self._sql.change(CONFIRM, {"of": plain(person), "now": micros(now), "hashes": " ".join(hashes)})
 
     def remove(self, person: str) -> bool:
-        """Let someone come in without; whether they had one."""
+        """Remove a person's second factor; return whether they had one."""
         return self._sql.change(REMOVE, {"of": plain(person)}) > 0
 
     def try_once(self, person: str, most: int, within: timedelta, now: datetime) -> bool:
-        """Count a try before it is looked at; whether there were not too many."""
+        """Count an attempt before its code is checked; return whether it was within the limit."""
         times = {"now": micros(now), "before": micros(now - within)}
         self._sql.change(FORGET_TRIES, {"of": plain(person)} | times)
         return self._sql.change(TRY, {"of": plain(person), "most": most}) > 0
 
     def use(self, person: str, step: int) -> bool:
-        """Use the code of a step up, and those before it; whether it was not used yet."""
+        """Use up the code of a time step and of earlier ones; return whether it was unused."""
         return self._sql.change(USE, {"of": plain(person), "now_step": step}) > 0
 
     def recover(self, factor: Factor, hash: str) -> bool:
-        """Use a recovery code up; whether it was one."""
+        """Use up a recovery code; return whether it was valid."""
         left = [code for code in factor.recovery if code != hash]
         values = {"of": plain(factor.person), "old": " ".join(factor.recovery), "new": " ".join(left)}
         return len(left) < len(factor.recovery) and self._sql.change(RECOVER, values) > 0
 
     def secrets(self) -> dict[str, str]:
-        """All sealed secrets, by person."""
+        """Return all sealed secrets, by person."""
         return dict(self._sql.rows(SECRETS, {}))
 
     def seal(self, person: str, old: str, new: str) -> bool:
-        """Keep the same secret under another seal, unless it changed meanwhile."""
+        """Replace a sealed secret, unless it has changed meanwhile."""
         return self._sql.change(SEAL, {"of": plain(person), "old": old, "new": new}) > 0

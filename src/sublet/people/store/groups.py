@@ -1,4 +1,4 @@
-"""Groups, and who is in them."""
+"""Groups, and their members."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class GroupStore:
     """The groups, as one transaction sees and changes them."""
 
     def __init__(self, sql: Sql) -> None:
-        """Of this transaction."""
+        """Work in this transaction."""
         self._sql = sql
 
     def add(self, group: Group) -> None:
@@ -44,37 +44,37 @@ class GroupStore:
         self._sql.change(ADD, {"name": group.name, "created": micros(group.created), "note": plain(group.note)})
 
     def get(self, name: str) -> Group | None:
-        """One, by its name."""
+        """Return a group by name."""
         row = self._sql.row(GET, {"of": plain(name)})
         return None if row is None else self._group(row)
 
     def list(self) -> list[Group]:
-        """All, by name."""
+        """List all groups, by name."""
         return [self._group(row) for row in self._sql.rows(LIST, {})]
 
     def of(self, person: str) -> tuple[str, ...]:
-        """The groups that someone is in."""
+        """Return the groups of a person."""
         return tuple(row[0] for row in self._sql.recall(OF, {"who": plain(person)}))
 
     def everywhere(self, person: str, now: datetime) -> tuple[str, ...]:
-        """The groups that someone is in, here and by what issuers say of them for now."""
+        """Return the groups of a person, including those that issuers currently confirm."""
         rows, moment_ = self._sql.recall(EVERYWHERE, {"who": plain(person)}), micros(now)
         return tuple(name for name, until in rows if name and (until is None or until > moment_))
 
     def list_confirmed(self, person: str, issuer: str) -> tuple[frozenset[str], datetime | None]:
-        """The groups that an issuer last said someone is in, and until when that counts; None: it never did."""
+        """Return the groups that an issuer last confirmed, and until when that counts; None if it never did."""
         rows = self._sql.rows(CONFIRMED, {"who": plain(person), "by": issuer})
         until = min((until for _, until in rows), default=None)
         return frozenset(name for name, _ in rows if name), None if until is None else moment(until)
 
     def confirm(self, person: str, issuer: str, names: Collection[str], until: datetime) -> None:
-        """An issuer says that someone is in these groups, and in no others of its own."""
+        """Replace the groups that an issuer confirms for a person."""
         self._sql.change(UNCONFIRM, {"who": plain(person), "by": issuer})
         row = {"person": plain(person), "issuer": issuer, "until": micros(until)}
         self._sql.change_many(CONFIRM, [{**row, "name": plain(name)} for name in (*names, "")])
 
     def join(self, name: str, person: str) -> bool:
-        """Take someone in; whether they were not there yet."""
+        """Add someone to a group; return whether they were new."""
         who = {"of": plain(name), "who": plain(person)}
         if self._sql.row(IS_IN, who):
             return False
@@ -82,11 +82,11 @@ class GroupStore:
         return True
 
     def leave(self, name: str, person: str) -> bool:
-        """Let someone go; whether they were there."""
+        """Remove someone from a group; return whether they were in it."""
         return self._sql.change(LEAVE, {"of": plain(name), "who": plain(person)}) > 0
 
     def remove(self, name: str) -> bool:
-        """Forget a group; whether it was there."""
+        """Remove a group; return whether it was there."""
         self._sql.change(EMPTY, {"of": plain(name)})
         return self._sql.change(REMOVE, {"of": plain(name)}) > 0
 

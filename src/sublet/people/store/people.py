@@ -1,4 +1,4 @@
-"""The people who are known, and the identities that they have."""
+"""The known people, and their identities."""
 
 from __future__ import annotations
 
@@ -37,61 +37,61 @@ class PeopleStore:
     """The people, as one transaction sees and changes them."""
 
     def __init__(self, sql: Sql) -> None:
-        """Of this transaction."""
+        """Work in this transaction."""
         self._sql = sql
 
     def add(self, known: Known) -> None:
-        """Know someone, by the address that is their name."""
+        """Add a person, with the address that is their name as an identity."""
         row = {"name": plain(known.name), "role": known.role.value, "created": micros(known.created)}
         self._sql.change(ADD, row | {"seen": None, "blocked": None, "by": plain(known.by)})
         self.add_identity(Identity("email", known.name, known.name, known.created))
 
     def get(self, name: str) -> Known | None:
-        """Someone, by name."""
+        """Return a person by name."""
         return _read_known(self._sql.row(GET, {"of": plain(name)}))
 
     def find(self, kind: str, value: str) -> Known | None:
-        """Whose identity this is."""
+        """Return the person with this identity."""
         rows = self._sql.recall(FIND, {"k": plain(kind), "v": plain(value)})
         return _read_known(rows[0] if rows else None)
 
     def set_role(self, name: str, role: Role) -> None:
-        """Give someone another part."""
+        """Change a person's role."""
         self._sql.change(SET_ROLE, {"of": plain(name), "r": role.value})
 
     def set_seen(self, name: str, seen: datetime) -> None:
-        """They have signed in."""
+        """Record a person's sign-in."""
         self._sql.change(SET_SEEN, {"of": plain(name), "s": micros(seen)})
 
     def set_blocked(self, name: str, why: str | None) -> None:
-        """Let someone in no more, and why; or again, with None."""
+        """Block a person with a reason, or unblock them with None."""
         self._sql.change(SET_BLOCKED, {"of": plain(name), "b": None if why is None else plain(why)})
 
     def remove(self, name: str) -> None:
-        """Forget someone, with their identities, memberships and tokens."""
+        """Remove a person, with their identities, memberships and tokens."""
         for statement in REMOVE:
             self._sql.change(statement, {"of": plain(name)})
 
     def add_identity(self, identity: Identity) -> None:
-        """Know someone by another name too."""
+        """Add an identity."""
         row = {"kind": plain(identity.kind), "value": plain(identity.value), "person": plain(identity.person)}
         self._sql.change(ADD_IDENTITY, row | {"created": micros(identity.created)})
 
     def identities(self, name: str) -> list[Identity]:
-        """The identities that someone has."""
+        """Return a person's identities."""
         return [
             Identity(kind, value, person, moment(created))
             for kind, value, person, created in self._sql.recall(IDENTITIES, {"of": plain(name)})
         ]
 
     def remove_identity(self, name: str, kind: str, value: str) -> bool:
-        """Know someone by that name no more; whether they had it."""
+        """Remove an identity of a person; return whether they had it."""
         return self._sql.change(REMOVE_IDENTITY, {"of": plain(name), "k": plain(kind), "v": plain(value)}) > 0
 
     def list(
         self, role: Role | None = None, *, blocked: bool = False, after: str = "", limit: int = 1000
     ) -> list[Known]:
-        """People by name: all, those of a role, or those who are blocked."""
+        """List people by name: all, those with a role, or those who are blocked."""
         query = select(*COLUMNS).where(P.name > plain(after)).order_by(P.name).limit(limit)
         query = query.where(P.role == role.value) if role else query
         query = query.where(P.blocked.is_not(None)) if blocked else query

@@ -1,4 +1,4 @@
-"""Who comes, how they are known, and by what they come in."""
+"""Tables of people, identities, second factors, groups, sign-in codes and tokens."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from sublet.kernel.db.schema import Id, metadata
 people = Table(
     "people",
     metadata,
-    Column("name", Text, primary_key=True),  # the e-mail address by which they first came, in small letters
+    Column("name", Text, primary_key=True),  # the e-mail address with which they first signed in, in lower case
     Column("role", Text, nullable=False),  # operator, reviewer or person
     Column("created", BigInteger, nullable=False),
     Column("seen", BigInteger),
-    Column("blocked", Text),  # why they may not come in; NULL: they may
-    Column("by", Text, nullable=False),  # the operator who added them; empty: they came by themselves
+    Column("blocked", Text),  # why they are blocked; NULL: they aren't
+    Column("by", Text, nullable=False),  # the operator who added them; empty: they signed in by themselves
 )
 
 identities = Table(
@@ -33,11 +33,11 @@ factors = Table(
     Column("person", Text, ForeignKey("people.name"), primary_key=True),
     Column("secret", Text, nullable=False),  # of their authenticator, sealed
     Column("created", BigInteger, nullable=False),
-    Column("confirmed", BigInteger),  # when it was first shown to work; NULL: it counts for nothing yet
+    Column("confirmed", BigInteger),  # NULL: not in effect yet
     Column("step", BigInteger, nullable=False),  # the newest whose code was used
-    Column("tries", BigInteger, nullable=False),  # that were wrong, since
+    Column("tries", BigInteger, nullable=False),  # wrong ones since then
     Column("tried", BigInteger, nullable=False),
-    Column("recovery", Text, nullable=False),  # hashes of the codes that are left, as words
+    Column("recovery", Text, nullable=False),  # hashes of the remaining codes, space-separated
 )
 
 groups = Table(
@@ -52,7 +52,7 @@ members = Table(
     "members",
     metadata,
     Column("group", Text, ForeignKey("groups.name"), primary_key=True),
-    Column("person", Text, primary_key=True),  # a name, who need not have come yet
+    Column("person", Text, primary_key=True),  # a name; they may not have signed in yet
     Index(None, "person"),
 )
 
@@ -61,14 +61,14 @@ memberships = Table(
     metadata,
     Column("person", Text, primary_key=True),
     Column("issuer", Text, primary_key=True),  # its name in the settings
-    Column("name", Text, primary_key=True),  # as rules know it, ISSUER:GROUP; empty: it was asked, and there is none
-    Column("until", BigInteger, nullable=False),  # when the token expires that said so
+    Column("name", Text, primary_key=True),  # as in rules, ISSUER:GROUP; empty: marks that the issuer was asked
+    Column("until", BigInteger, nullable=False),  # when the confirming token expires
 )
 
 shown_assertions = Table(
     "shown_assertions",
     metadata,
-    Column("id", Text, primary_key=True),  # of a token that counts once
+    Column("id", Text, primary_key=True),  # of a single-use token
     Column("until", BigInteger, nullable=False),
     Index(None, "until"),
 )
@@ -96,12 +96,12 @@ tokens = Table(
     Column("hash", Text, nullable=False, unique=True),  # SHA-256 of the secret, which is never stored
     Column("created", BigInteger, nullable=False),
     Column("expires", BigInteger),
-    Column("operator", BigInteger, nullable=False),  # 1: its holder may do what operators may
-    Column("guest", BigInteger, nullable=False, server_default="0"),  # 1: its holder was invited by an operator
-    Column("use", Text, nullable=False, server_default="api"),  # api, browser or session
-    Column("scope", Text, nullable=False, server_default=""),  # words of what its holder may do; empty: all
+    Column("operator", BigInteger, nullable=False),  # 1: its holder has an operator's rights
+    Column("guest", BigInteger, nullable=False, server_default="0"),  # 1: an operator made it for someone else
+    Column("use", Text, nullable=False, server_default="api"),  # api, browser, session, once or half-…
+    Column("scope", Text, nullable=False, server_default=""),  # scope words; empty: all
     Column("session", Id, nullable=False, server_default=""),  # the one session that it is for; empty: any
-    Column("used", BigInteger),  # when it was last shown
+    Column("used", BigInteger),  # last use
     Index(None, "person"),
     Index(None, "session"),
 )

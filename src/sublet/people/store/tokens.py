@@ -1,4 +1,4 @@
-"""The tokens by which people are known over TCP; only the hash of the secret is stored."""
+"""Tokens, by which people authenticate over TCP; only the hash of the secret is stored."""
 
 from __future__ import annotations
 
@@ -52,23 +52,23 @@ class Token:
     name: str
     created: datetime
     expires: datetime | None = None
-    operator: bool = False  # whether whoever holds it may do what operators may
+    operator: bool = False  # whether its holder has an operator's rights
     guest: bool = False  # whether an operator made it for someone else
-    use: str = "api"  # or browser, or session
+    use: str = "api"  # or browser, session, once, half-…
     scope: tuple[str, ...] = ()  # what its holder may do; empty: all that the person may
     session: str = ""  # the one session that it is for; empty: any
-    used: datetime | None = None  # when it was last shown
+    used: datetime | None = None  # last use
 
 
 class TokenStore:
     """The tokens, as one transaction sees and changes them."""
 
     def __init__(self, sql: Sql) -> None:
-        """Of this transaction."""
+        """Work in this transaction."""
         self._sql = sql
 
     def add(self, token: Token, secret: str) -> None:
-        """Let this secret mean that person."""
+        """Store a token, with the hash of its secret."""
         self._sql.change(
             ADD,
             {
@@ -88,35 +88,35 @@ class TokenStore:
         )
 
     def check(self, secret: str, now: datetime) -> Token | None:
-        """Whose secret it is, if it is one and has not expired."""
+        """Return the token of this secret, if it exists and hasn't expired."""
         row = self._sql.row(CHECK, {"secret_hash": _hash(secret), "now": micros(now)})
         return None if row is None else _token(row)
 
     def get(self, id: str) -> Token | None:
-        """One, by its id."""
+        """Return a token by id."""
         row = self._sql.row(GET, {"token_id": plain(id)})
         return None if row is None else _token(row)
 
     def of_session(self, session: str) -> list[Token]:
-        """The tokens that are for one session, oldest first."""
+        """List the tokens for one session, oldest first."""
         return [_token(row) for row in self._sql.rows(OF_SESSION, {"of_session": plain(session)})]
 
     def list(self, person: str) -> list[Token]:
-        """A person's tokens, oldest first."""
+        """List a person's tokens, oldest first."""
         return [_token(row) for row in self._sql.rows(LIST, {"person": plain(person)})]
 
     def revoke(self, id: str, person: str | None = None) -> bool:
-        """Let a token (of this person, if one is named) mean nothing any more; whether there was one."""
+        """Revoke a token, of this person if one is given; return whether there was one."""
         if person is None:
             return self._sql.change(REVOKE, {"token_id": plain(id)}) > 0
         return self._sql.change(REVOKE_OWN, {"token_id": plain(id), "of_person": plain(person)}) > 0
 
     def forget(self, person: str, now: datetime) -> None:
-        """Remove a person's tokens that have expired."""
+        """Remove a person's expired tokens."""
         self._sql.change(FORGET, {"person": plain(person), "now": micros(now)})
 
     def use(self, id: str, now: datetime) -> None:
-        """Remember that it was shown."""
+        """Record a use of the token."""
         self._sql.change(USED, {"token_id": id, "now": micros(now)})
 
 

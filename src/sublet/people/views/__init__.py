@@ -1,1 +1,1 @@
-"""What travels over HTTP about people, tokens and second factors."""
+"""The views of people, tokens and second factors in the HTTP API."""

@@ -1,4 +1,4 @@
-"""Second factors, and ways to sign in other than a code by mail."""
+"""The views of second factors, and of ways to sign in other than by mail."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, kw_only=True)
 class WayView:
-    """An OpenID provider by which people can sign in."""
+    """An OpenID Connect provider by which people can sign in."""
 
     name: str
     title: str
@@ -17,30 +17,30 @@ class WayView:
 
 @dataclass(frozen=True, kw_only=True)
 class IssuerWayView:
-    """An issuer of tokens, by a code of which people can sign in at a terminal (RFC 8628)."""
+    """A token issuer by whose device codes people can sign in at a terminal (RFC 8628)."""
 
     name: str
     title: str
     issuer: str
     client_id: str
     scopes: tuple[str, ...] = ()
-    device_endpoint: str = ""  # empty: where its OpenID configuration says
-    audience: str = ""  # the service that the tokens are to be for
-    audience_parameter: str = ""  # how that is told; empty: it isn't
+    device_endpoint: str = ""  # empty: as its OpenID configuration says
+    audience: str = ""  # the service that the tokens are for
+    audience_parameter: str = ""  # the parameter for the audience; empty: it isn't sent
 
 
 @dataclass(frozen=True, kw_only=True)
 class WayList:
-    """How people can sign in to this service."""
+    """The ways to sign in to this service."""
 
-    mail: bool  # by a code that comes by mail
+    mail: bool  # by a mailed code
     items: tuple[WayView, ...] = ()
     issuers: tuple[IssuerWayView, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class SecondAsk:
-    """Makes half a token whole by a code of the second factor, or one of the recovery codes."""
+    """A half token, and a code of the second factor or a recovery code, to exchange for a whole token."""
 
     token: str
     code: str
@@ -48,7 +48,7 @@ class SecondAsk:
 
 @dataclass(frozen=True, kw_only=True)
 class OnceAsk:
-    """Signs a terminal in: the code that the page showed, and the secret whose hash was in the link to that page."""
+    """The code that a page showed, and the secret whose hash was in the link to that page, to sign a terminal in."""
 
     code: str
     verifier: str
@@ -61,12 +61,12 @@ class FactorView:
 
     on: bool
     since: datetime | None = None
-    recovery: int = 0  # codes that are left
+    recovery: int = 0  # remaining codes
 
 
 @dataclass(frozen=True, kw_only=True)
 class EnrolmentView:
-    """What an authenticator is told; it counts once a code of it is shown."""
+    """What an authenticator app needs; the second factor takes effect once a code is confirmed."""
 
     secret: str
     uri: str
@@ -74,13 +74,13 @@ class EnrolmentView:
 
 @dataclass(frozen=True, kw_only=True)
 class FactorCodeAsk:
-    """Shows a code of the second factor."""
+    """A code of the second factor."""
 
     code: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecoveryView:
-    """Codes by which one comes in without the authenticator, each once; they are shown this once."""
+    """Single-use codes to sign in without the authenticator, shown only once."""
 
     codes: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Who asks, and by which tokens."""
+"""The views of tokens, sign-in, people and groups."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from sublet.booking.views.sessions import SessionView
 
 @dataclass(frozen=True, kw_only=True)
 class TokenView:
-    """A token; its text is there once, when it is made."""
+    """A token; its text is only in the answer that creates it."""
 
     id: str
     person: str
     note: str = ""
     created: datetime
     expires: datetime | None = None
-    scope: tuple[str, ...] = ()  # read, run, manage; empty: all that the person may
-    use: str = "api"  # browser: a sign-in on the pages; session: for one session; half-…: good for nothing but `second`
+    scope: tuple[str, ...] = ()  # read, run, manage; empty: all that the person may do
+    use: str = "api"  # browser: a sign-in on the pages; session: for one session; half-…: only for `second`
     session: str = ""  # the one that it is for; empty: any
-    used: datetime | None = None  # when it was last shown, to the minute
+    used: datetime | None = None  # last use, to the minute
     token: str = ""
 
 
@@ -33,10 +33,10 @@ class TokenList:
 
 @dataclass(frozen=True, kw_only=True)
 class TokenAsk:
-    """Asks for a token.
+    """A token to make.
 
-    For whom (oneself if empty), for how long (`30d`; none: the service's default), and for what: `scope` has the words
-    `read`, `run` and `manage`, each of which includes those before it; `session` makes one for that session only.
+    For whom (empty: oneself), for how long (`30d`; empty: the service's default), and for what: `scope` has the words
+    `read`, `run` and `manage`, each of which includes those before it; `session` makes a token for that session only.
     """
 
     person: str = ""
@@ -52,28 +52,28 @@ class WhoView:
 
     person: str
     mode: str  # personal or gateway
-    operator: bool = False  # may see and do what concerns everyone
+    operator: bool = False  # has an operator's rights
     role: str = "person"  # person, reviewer or operator
-    scope: tuple[str, ...] = ()  # what the token that was shown is for; empty: all
+    scope: tuple[str, ...] = ()  # of the token that was used; empty: all
 
 
 @dataclass(frozen=True, kw_only=True)
 class SignInAsk:
-    """Asks for a code to sign in with, by mail."""
+    """The address to mail a sign-in code to."""
 
     address: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class SignInView:
-    """What is answered to whoever asks for a code, whether they may sign in or not."""
+    """The answer to a request for a code, the same whether the person may sign in or not."""
 
     message: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class CodeAsk:
-    """Signs in with a code; `client` is what the token is listed as."""
+    """A code to sign in with; `client` is the name under which the token is listed."""
 
     address: str
     code: str
@@ -91,7 +91,7 @@ class IdentityView:
 
 @dataclass(frozen=True, kw_only=True)
 class IdentityAsk:
-    """Names a person somewhere."""
+    """An identity to add to a person."""
 
     kind: str
     value: str
@@ -99,45 +99,45 @@ class IdentityAsk:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkView:
-    """What someone has under way, and what lets them in."""
+    """A person's activity, and the rules that apply to them."""
 
-    running: int = 0  # sessions that run, or can be connected to
-    waiting: int = 0  # sessions that were accepted and have not started
+    running: int = 0  # running, or ready to be connected to
+    waiting: int = 0  # accepted, but not started
     held: int = 0  # requests whose offers are held for them
-    tokens: int = 0  # that are good now, browsers included
-    rules: tuple[str, ...] = ()  # those of the access rules that speak of them; for operators
-    sessions: tuple[SessionView, ...] = ()  # the newest of those under way
+    tokens: int = 0  # valid ones, including browser sessions
+    rules: tuple[str, ...] = ()  # the access rules that apply to them, for operators
+    sessions: tuple[SessionView, ...] = ()  # the newest active ones
 
 
 @dataclass(frozen=True, kw_only=True)
 class PersonView:
-    """Someone who is known to a gateway."""
+    """A person known to a gateway."""
 
-    name: str  # the address by which they first came
+    name: str  # the address with which they first signed in
     role: str  # person, reviewer or operator
     created: datetime
-    seen: datetime | None = None  # when they last signed in
+    seen: datetime | None = None  # last sign-in
     blocked: bool = False
-    why: str = ""  # they are blocked
-    by: str = ""  # the operator who added them; empty: they came by themselves
-    second_factor: bool = False  # a code of an authenticator is asked for when they sign in
+    why: str = ""  # why they are blocked
+    by: str = ""  # the operator who added them; empty: they signed in by themselves
+    second_factor: bool = False  # whether signing in needs a code of an authenticator
     identities: tuple[IdentityView, ...] = ()
     groups: tuple[str, ...] = ()
-    work: WorkView | None = None  # where one person is shown, or blocked
+    work: WorkView | None = None  # given when one person is shown or blocked
     cancelled: tuple[str, ...] = ()  # the sessions that a block cancelled
 
 
 @dataclass(frozen=True, kw_only=True)
 class PersonList:
-    """Those who are known, by name."""
+    """People, by name."""
 
     items: tuple[PersonView, ...]
-    next: str | None = None  # what to send as `after` for more
+    next: str | None = None  # the `after` of the next page
 
 
 @dataclass(frozen=True, kw_only=True)
 class PersonAsk:
-    """Makes someone known."""
+    """A person to add."""
 
     address: str
     role: str = "person"
@@ -145,14 +145,14 @@ class PersonAsk:
 
 @dataclass(frozen=True, kw_only=True)
 class RoleAsk:
-    """Gives someone another part."""
+    """A person's new role."""
 
     role: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class BlockAsk:
-    """Lets someone in no more; with `cancel` what they have under way is cancelled too, else it goes on."""
+    """A block; with `cancel` the person's active sessions are cancelled, otherwise they continue."""
 
     why: str = ""
     cancel: bool = False
@@ -160,7 +160,7 @@ class BlockAsk:
 
 @dataclass(frozen=True, kw_only=True)
 class GroupView:
-    """People under one name."""
+    """A group of people."""
 
     name: str
     note: str = ""
@@ -170,14 +170,14 @@ class GroupView:
 
 @dataclass(frozen=True, kw_only=True)
 class GroupList:
-    """The groups that there are."""
+    """All groups."""
 
     items: tuple[GroupView, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class GroupAsk:
-    """Makes a group."""
+    """A group to add."""
 
     name: str
     note: str = ""
