@@ -1,4 +1,4 @@
-"""Starts that keep to the asker's limits on costs, where prices depend on the hour; and hours that cost less."""
+"""Starts within the asker's cost limits, where prices depend on the hour; and hours that cost less."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from sublet.booking.model.request import Request, Window
 from sublet.booking.model.windows import windows_of
 
 STEP = timedelta(minutes=30)
-AHEAD = timedelta(days=7)  # so far starts are tried
-SOON = timedelta(days=1)  # so far a cheaper hour is worth a hint
-WORTH = 0.9  # what saves less than a tenth is no hint
+AHEAD = timedelta(days=7)  # how far ahead starts are tried
+SOON = timedelta(days=1)  # how far ahead a cheaper hour is worth a hint
+WORTH = 0.9  # a saving of less than a tenth is not worth a hint
 
 
 def keep_affordable(
     request: Request, price: Callable[[datetime], Bill], platform: str, now: datetime, horizon: timedelta
 ) -> Request:
-    """The request with only those times to start at which it can be paid for; as it is, if there are none."""
+    """Limit a request to start times that its cost limits allow; return it unchanged if there are none."""
     until = min(horizon, AHEAD)
     asked = windows_of(request, now, until) if request.windows or request.recurring else (Window(now, now + until),)
     windows: list[Window] = []
@@ -33,7 +33,7 @@ def keep_affordable(
 def _find_affordable(
     request: Request, price: Callable[[datetime], Bill], platform: str, start: datetime, end: datetime
 ) -> list[Window]:
-    """Runs of starts that are affordable, by half hours."""
+    """Return the windows of affordable starts, in steps of half an hour."""
     runs: list[Window] = []
     time = start
     while time < end or time == start:
@@ -53,7 +53,7 @@ def _next_step(time: datetime) -> datetime:
 
 
 def find_cheapest_start(best: Offer, prices: PriceQuoter, now: datetime) -> datetime | None:
-    """The first time of the next day at which it costs least, if that saves a tenth."""
+    """Return the start in the next 24 hours at which the offer costs least, if that saves a tenth."""
     present = find_price(best, prices, best.start)
     if not (prices.is_by_hour and present):
         return None
@@ -63,6 +63,6 @@ def find_cheapest_start(best: Offer, prices: PriceQuoter, now: datetime) -> date
 
 
 def find_price(best: Offer, prices: PriceQuoter, start: datetime) -> float:
-    """What an offer would cost in money, if it started then."""
+    """Return what an offer would cost in money if it started then."""
     bill = prices.bill(best.amounts, best.storage, start)
     return next((quote.max for quote in bill.total if quote.type == MONETARY), 0.0)

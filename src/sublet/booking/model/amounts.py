@@ -1,4 +1,4 @@
-"""Cores, memory and durations: what people and schedulers write, read and printed."""
+"""Cores, memory and durations: parsing what people and schedulers write, and printing it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_MEMORY = EIB
 MOST_TIME = timedelta(days=400)
 LARGEST = sys.float_info.max
 
-# A bare letter is Slurm's and binary; with an i it is binary by the standard; with a B alone it is decimal.
+# A bare letter is binary, as in Slurm; `KiB` is binary by the standard; `kB` is decimal.
 _UNITS = {"b": 1}
 for _power, _letter in enumerate("kmgtp", start=1):
     _UNITS |= {_letter: 1024**_power, f"{_letter}ib": 1024**_power, f"{_letter}b": 1000**_power}
@@ -43,7 +43,7 @@ _A_MEMORY = "an amount of memory"
 
 
 def quote_value(value: object) -> str:
-    """A value as an error quotes it: short, and on one line."""
+    """Return a value as an error quotes it: short, and on one line."""
     if isinstance(value, int) and value.bit_length() > 1000:
         return "so large a number"  # Python itself refuses to print the largest
     text = value if isinstance(value, str) and value.isprintable() and value else repr(value)
@@ -51,7 +51,7 @@ def quote_value(value: object) -> str:
 
 
 def finite(text: str) -> float:
-    """The number in a text; beyond the largest that there is, that one. ValueError if it is none."""
+    """Parse a number, clipped to the largest float; raise ValueError if the text isn't a finite number."""
     number = float(text)
     if text.strip().lstrip("+-")[:1].isalpha():  # inf and nan
         raise ValueError(text)
@@ -59,7 +59,7 @@ def finite(text: str) -> float:
 
 
 def parse_memory(text: str) -> int:
-    """The bytes in `64GiB`, `512M` or `1.5TB`."""
+    """Parse `64GiB`, `512M` or `1.5TB` as bytes."""
     match = _MEMORY.fullmatch(text.strip())
     unit = _UNITS.get(match[3].lower()) if match else None
     if match is None or unit is None:
@@ -76,14 +76,14 @@ def parse_memory(text: str) -> int:
 
 
 def gib(number: float) -> int:
-    """The bytes in a number of GiB, as the IVOA documents count them."""
+    """Return the bytes in a number of GiB, the unit of IVOA's documents."""
     if isinstance(number, bool) or not 0 <= number <= MOST_MEMORY // GIB:
         raise BadAmount(text=quote_value(number), what="a number of GiB", example="a number from 0 to 1073741824")
     return math.ceil(number * GIB)
 
 
 def memory_text(size: int) -> str:
-    """`64GiB`, `1.5TiB`, `1000B`: exact, and read back by `parse_memory`."""
+    """Format bytes as `64GiB`, `1.5TiB` or `1000B`: exact, so that `parse_memory` reads the same back."""
     for name, unit in _PRINTED:
         if size >= unit and size * 100 % unit == 0:
             whole, hundredths = divmod(size * 100 // unit, 100)
@@ -93,7 +93,7 @@ def memory_text(size: int) -> str:
 
 @lru_cache(maxsize=1024)
 def parse_duration(text: str, at_most: timedelta = MOST_TIME) -> timedelta:
-    """The time in `1h30m`, `PT1H30M`, `P8D`, or Slurm's `1-02:00:00`."""
+    """Parse a duration such as `1h30m`, `PT1H30M`, `P8D` or Slurm's `1-02:00:00`."""
     words = text.strip()
     seconds = _iso_seconds(words) if words[:1] in ("P", "p") else _plain_seconds(words)
     if seconds is None:
@@ -150,7 +150,7 @@ def _example(text: str) -> str:
 
 
 def duration_text(length: timedelta) -> str:
-    """`1h30m`, `8d`, `0s`: exact, and read back by `parse_duration`."""
+    """Format a duration as `1h30m`, `8d` or `0s`: exact, so that `parse_duration` reads the same back."""
     days, seconds = length.days, length.seconds
     hours, seconds = divmod(seconds, 3600)
     minutes, seconds = divmod(seconds, 60)
@@ -161,7 +161,7 @@ def duration_text(length: timedelta) -> str:
 
 
 def duration_iso(length: timedelta) -> str:
-    """`PT1H30M`, `P8D`, `PT0S`: the same in ISO 8601."""
+    """Format a duration in ISO 8601, as `PT1H30M`, `P8D` or `PT0S`."""
     days, seconds = length.days, length.seconds
     hours, seconds = divmod(seconds, 3600)
     minutes, seconds = divmod(seconds, 60)
@@ -176,7 +176,7 @@ def _with_fraction(seconds: int, microseconds: int) -> str:
 
 
 def parse_count(value: object, what: str = "a count", least: int = 1) -> int:
-    """A whole number of things, from a number or its text."""
+    """Parse a whole number of things, from a number or its text."""
     digits = value.strip() if isinstance(value, str) else ""  # int() itself strips less than strip()
     count = int(digits) if re.fullmatch(r"[0-9]{1,12}", digits) else value
     if isinstance(count, float) and count.is_integer():
@@ -187,7 +187,7 @@ def parse_count(value: object, what: str = "a count", least: int = 1) -> int:
 
 
 def parse_counts(value: object, what: str = "a count", least: int = 1) -> Range:
-    """`4`, or from `2-8`."""
+    """Parse a count such as `4`, or a range such as `2-8`."""
     if isinstance(value, str) and (match := re.fullmatch(r"\s*([0-9]{1,12})\s*-\s*([0-9]{1,12})\s*", value)):
         return _order(parse_count(match[1], what, least), parse_count(match[2], what, least), value)
     count = parse_count(value, what, least)
@@ -195,7 +195,7 @@ def parse_counts(value: object, what: str = "a count", least: int = 1) -> Range:
 
 
 def parse_memories(text: str) -> Range:
-    """`4GiB`, or from `4GiB-8GiB`."""
+    """Parse an amount of memory such as `4GiB`, or a range such as `4GiB-8GiB`."""
     low, dash, high = text.strip().partition("-")
     if dash and not low:
         raise BadAmount(text=quote_value(text), what=f"{_A_MEMORY}: it is negative", example="4GiB, or from 4GiB-8GiB")

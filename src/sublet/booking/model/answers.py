@@ -1,4 +1,4 @@
-"""What platforms answered, looked at before it is shown: whether it can be true, and how old what it rests on is."""
+"""Checks of platforms' answers before they are shown: whether they are plausible, and how old their survey is."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from sublet.booking.model.request import Request
 from sublet.booking.model.shape import is_enough
 from sublet.booking.model.staging import NO_TIME, Spread, StagingEstimate, describe_spread
 
-A_WHILE = timedelta(minutes=1)  # a survey that is younger is as good as now
-KEY = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # how a session is called
+A_WHILE = timedelta(minutes=1)  # a younger survey counts as current
+KEY = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # the form of a session's id
 NO_ANSWER = frozenset({"urn:platform-timed-out", "urn:platform-unreachable", "urn:platform-broken"})
-SURVEYED = frozenset({"urn:resource-limit", "urn:not-supported"})  # reasons that rest on what a survey saw
+SURVEYED = frozenset({"urn:resource-limit", "urn:not-supported"})  # kinds of reasons that are based on a survey
 
 
 def find_fault(answer: object, platform: str, ways: Sequence[str], request: Request) -> str:
-    """Why an answer can't be true; empty if it can."""
+    """Return what is wrong with a platform's answer, or an empty text."""
     if not isinstance(answer, Answer):
         return f"it answered with {type(answer).__name__}"
     for offer in answer.offers:
@@ -49,19 +49,19 @@ def _fault_in(offer: object, platform: str, ways: Sequence[str], request: Reques
 
 
 def date_reasons(reasons: Iterable[Reason], as_of: datetime, now: datetime) -> tuple[Reason, ...]:
-    """The reasons, each with the time of the survey that it rests on, if that is a while ago."""
+    """Add to reasons the time of the survey that they are based on, if it isn't recent."""
     if now - as_of < A_WHILE:
         return tuple(reasons)
     return tuple(replace(reason, as_of=as_of) if reason.kind in SURVEYED else reason for reason in reasons)
 
 
 def list_unanswered(reasons: Iterable[Reason]) -> tuple[str, ...]:
-    """The platforms that gave no answer."""
+    """List the platforms that gave no answer."""
     return tuple(dict.fromkeys(reason.platform for reason in reasons if reason.kind in NO_ANSWER))
 
 
 def delay_starts(answer: Answer, staging: StagingEstimate, now: datetime) -> Answer:
-    """The answer of a queue that others share: a job is submitted when its data is there, and waits from then on."""
+    """Delay a shared queue's offers by the staging time, because a job is submitted only when its data is there."""
     time = staging.time
     if not staging.lead:
         return answer
@@ -83,7 +83,7 @@ def _delay(offer: Offer, time: Spread, now: datetime) -> Offer:
     terms = offer.terms
     if not isinstance(terms, Predicted):
         return offer
-    spare = max((offer.begin or now) - now, NO_TIME)  # until then nothing would start, whether its data is there or not
+    spare = max((offer.begin or now) - now, NO_TIME)  # nothing starts before `begin`: staging until then costs no time
     low, likely, high = (max(length - spare, NO_TIME) for length in (time.low, time.likely, time.high))
     later = replace(terms, p10=terms.p10 + low, p50=terms.p50 + likely, p90=terms.p90 + high)
     return replace(offer, start=offer.start + likely, terms=later)

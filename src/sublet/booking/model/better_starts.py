@@ -1,4 +1,4 @@
-"""Hints on when: another hour at which a request would start sooner or cost less, and less of it that starts sooner."""
+"""Hints on start times: an hour that is sooner or cheaper, and smaller requests that would start sooner."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from sublet.booking.model.prices import PriceQuoter
 from sublet.booking.model.request import Range, Request, Window
 from sublet.booking.model.starts import roughly
 
-SOONER = timedelta(minutes=30)  # what starts less than this earlier is no hint
-ROOM = timedelta(hours=6)  # how long after the advised time a start is welcome
-SearchStart = Callable[[Request], datetime | None]  # when the platform would start it, if asked for this
+SOONER = timedelta(minutes=30)  # a start must be this much earlier to be worth a hint
+ROOM = timedelta(hours=6)  # the length of the suggested start window
+SearchStart = Callable[[Request], datetime | None]  # returns when the platform would start such a request
 
 
 @dataclass(frozen=True, slots=True)
 class StartAdviser:
-    """Looks for better times on the platform of the best offer."""
+    """The search for better start times on the platform of the best offer."""
 
     offers: Sequence[Offer]  # the best first
     request: Request
@@ -29,18 +29,18 @@ class StartAdviser:
 
     @property
     def best(self) -> Offer:
-        """The offer that is compared with others."""
+        """The offer with which other starts are compared."""
         return self.offers[0]
 
     def advise(self, hints: Sequence[Reason], now: datetime) -> list[Reason]:
-        """The hints, each with how much sooner it would start as it advises; and better times to start."""
+        """Return the hints, each with how much sooner the request would start, and better times to start."""
         made = [self._tell_sooner(hint, now) for hint in hints]
         soonest, cheapest = self._find_sooner(now), self._find_cheaper(now)
         made += [reason for reason in (soonest, cheapest) if reason]
         return made[:-1] if soonest and cheapest and soonest.nearest == cheapest.nearest else made
 
     def _find_sooner(self, now: datetime) -> Reason | None:
-        """A time before the one that was asked for, where there is no room at its beginning; if it costs no more."""
+        """Return a hint at an earlier start that costs no more, if the offer starts later than was requested."""
         asked = self.request
         wanted = max(now, min((window.start for window in asked.windows), default=self.best.start))
         if self.best.start < wanted + SOONER:
@@ -51,7 +51,7 @@ class StartAdviser:
         return self._advise_start(start, start)
 
     def _find_cheaper(self, now: datetime) -> Reason | None:
-        """Another hour that costs less, if there is room then."""
+        """Return a hint at an hour that costs less, if there is room then."""
         hour = find_cheapest_start(self.best, self.prices, now)
         if hour is None:
             return None
@@ -73,12 +73,12 @@ class StartAdviser:
         return Reason(HINT, "start", message, nearest=nearest, platform=self.best.platform)
 
     def _compare_price(self, start: datetime) -> float:
-        """What it costs then, as a part of what it costs as offered."""
+        """Return the price at a start as a fraction of the offered price."""
         offered = find_price(self.best, self.prices, self.best.start)
         return find_price(self.best, self.prices, start) / offered if offered else 1.0
 
     def _tell_sooner(self, hint: Reason, now: datetime) -> Reason:
-        """A hint to ask for less, and how much sooner that would start."""
+        """Add to a hint to ask for less how much sooner the request would start."""
         if self.best.start < now + SOONER or hint.field not in CHANGES:
             return hint
         start = self.search(CHANGES[hint.field](self.request, hint.nearest))

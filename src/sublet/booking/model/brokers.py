@@ -1,4 +1,4 @@
-"""Other brokers, and what is known of what was asked of them."""
+"""Other brokers, and the requests and offers that pass between them and this service."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class KnownBroker:
 
     name: str
     url: str
-    token: str = ""  # sealed; empty: people show their own
+    token: str = ""  # encrypted; empty: people use their own
     is_older: bool = False  # it speaks a schema before 1.0
     created: datetime | None = None
     changed: datetime | None = None
@@ -32,7 +32,7 @@ class BrokerAsk:
     person: str
     document: str  # as JSON
     via: tuple[str, ...]
-    due: datetime  # when it is seen to that nothing stays held there
+    due: datetime  # when to make sure that nothing stays held there
     created: datetime
     offerset: str = ""  # its address there, once that is known
     tries: int = 0
@@ -49,14 +49,14 @@ class BrokerOffer:
     offerset: str
     expires: datetime  # there
     tries: int = 0
-    phase: Phase | None = None  # of the session here; None: it is forgotten
+    phase: Phase | None = None  # of the session here; None: it was deleted
 
     @property
     def was_never_taken(self) -> bool:
-        """Whether nobody accepted it here, so that it ends there by itself when it expires."""
+        """Whether the offer was never accepted here, so that it expires there by itself."""
         return self.phase in (None, Phase.REJECTED, Phase.EXPIRED)
 
 
 def find_next_try(now: datetime, tries: int) -> datetime:
-    """When something that failed so often is tried again: later each time."""
+    """Return when to retry after so many failures, with exponential backoff."""
     return now + min(LATEST, SOONEST * float(2 ** min(tries, 10)))

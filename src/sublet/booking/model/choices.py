@@ -1,4 +1,4 @@
-"""What can be chosen at a site beside sizes: types of GPU, features of nodes, licences; and why a choice is a NO."""
+"""What can be chosen at a site besides sizes: GPU types, node features, licences; and why a choice is a NO."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ from sublet.booking.model.offer import Reason
 from sublet.booking.model.scheduler import SchedulerOptions
 
 WANTED = re.compile(r"([\w.@+-]+)(?::(\d{1,6}))?")
-BETWEEN = re.compile(r"[&,]")  # features that must all be there
+BETWEEN = re.compile(r"[&,]")  # separates features that must all be there
 AROUND = re.compile(r"[\[\]()]|\*\d+|:\d+")  # what stands around a feature's name
 MOST_NAMES = 40  # in a sentence
 
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What there is to choose from."""
+    """The GPU types, node features and licences of a site."""
 
     gpu_types: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
-    licenses: Mapping[str, int] | None = None  # how many there are of each; None: nobody knows
+    licenses: Mapping[str, int] | None = None  # how many there are of each; None: not known
 
     def list_named(self) -> dict[str, str]:
-        """What there is of each sort, for people."""
+        """Return the names of each sort as text for people."""
         licenses = [f"{name}:{count}" for name, count in (self.licenses or {}).items()]
         named = {"types of GPU": self.gpu_types, "features of nodes": self.features, "licenses": licenses}
         return {what: list_names(names) for what, names in named.items() if names}
 
     def describe(self) -> list[str]:
-        """The same as a line each."""
+        """Return one line of text for each sort."""
         return [f"{what}: {names}" for what, names in self.list_named().items()]
 
 
 def list_names(names: Sequence[str]) -> str:
-    """Names with commas between them, as many as a sentence can hold."""
+    """Join names with commas, as many as a sentence can hold."""
     more = len(names) - MOST_NAMES
     return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def read_licenses(text: str) -> dict[str, int]:
-    """How many of each are wanted: `matlab:2,stata`; ValueError, in words, for what can't be read."""
+    """Parse licences such as `matlab:2,stata` into how many of each are wanted; raise ValueError if malformed."""
     wanted: dict[str, int] = {}
     for part in filter(None, text.split(",")):
         match = WANTED.fullmatch(part)
@@ -53,14 +53,14 @@ def read_licenses(text: str) -> dict[str, int]:
 
 
 def find_lacking(asked: SchedulerOptions, choices: Choices, platform: str) -> Reason | None:
-    """Why features or licences can't be had, with those that can; None if they can, or only the site itself knows."""
+    """Return why features or licences are missing, with those that exist; None if none is, or only the site knows."""
     return find_featureless(asked.constraint, choices.features, platform) or find_unlicensed(
         asked.licenses, choices.licenses, platform
     )
 
 
 def find_featureless(constraint: str, features: Sequence[str], platform: str) -> Reason | None:
-    """Why no node can do: each of the alternatives that were asked for names a feature that no node has."""
+    """Return a reason if each requested alternative names a feature that no node has, else None."""
     alternatives = [_split_names(part) for part in constraint.split("|")]
     missing = [next((name for name in names if name not in features), "") for names in alternatives]
     if not constraint or not all(missing):
@@ -72,7 +72,7 @@ def find_featureless(constraint: str, features: Sequence[str], platform: str) ->
 
 
 def has_features(constraint: str, features: Sequence[str]) -> bool:
-    """Whether these are all that one of the alternatives asks for; of a constraint without brackets."""
+    """Whether these features satisfy one of a constraint's alternatives; for constraints without brackets."""
     return any(all(name in features for name in _split_names(part)) for part in constraint.split("|"))
 
 
@@ -81,7 +81,7 @@ def _split_names(text: str) -> list[str]:
 
 
 def find_unlicensed(text: str, licenses: Mapping[str, int] | None, platform: str) -> Reason | None:
-    """Why licences can't be had; None if they can, or nobody knows."""
+    """Return why licences are not available; None if they are, or that isn't known."""
     if licenses is None or not text or "|" in text:  # where any one of several is enough, the site knows best
         return None
     try:
@@ -101,5 +101,5 @@ def find_unlicensed(text: str, licenses: Mapping[str, int] | None, platform: str
 
 
 def merge_names(groups: Iterable[Sequence[str]]) -> tuple[str, ...]:
-    """The names in any of these, each once, in order."""
+    """Return the names in any of these groups, each once, sorted."""
     return tuple(sorted({name for names in groups for name in names}))

@@ -1,4 +1,4 @@
-"""A platform that is being drained: what runs there may finish, and nothing new begins."""
+"""The drain of a platform: running sessions may finish, and nothing new begins."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class Drain:
-    """An operator's wish to empty a platform, and until when."""
+    """An operator's order to drain a platform, and until when."""
 
     platform: str
     by: str
     created: datetime
     reason: str = ""
-    until: datetime | None = None  # when it ends by itself; None: when an operator ends it
-    ends: datetime | None = None  # when what still runs is cancelled; None: it may finish
+    until: datetime | None = None  # when the drain ends by itself; None: when an operator ends it
+    ends: datetime | None = None  # when sessions that still run are cancelled; None: they may finish
 
     def is_active(self, now: datetime) -> bool:
-        """Whether it still counts."""
+        """Whether the drain is still in effect."""
         return self.until is None or now < self.until
 
     @property
     def sentence(self) -> str:
-        """What everyone is told of it, without a full stop; the operator's name is not for everyone."""
+        """A public sentence about the drain, without full stop and without the operator's name."""
         until = f" until {self.until:%Y-%m-%d %H:%M} UTC" if self.until else ""
         reason = f": {self.reason.rstrip('.')}" if self.reason else ""
         return f"{self.platform} is being drained by its operator{until}{reason}"

@@ -31,7 +31,7 @@ SENTENCES: dict[EndKind, tuple[str, str]] = {  # what happened; the details come
 
 
 def end_sentence(end: End) -> str:
-    """Why it ended, for a person."""
+    """Describe why a session ended, for a person."""
     what, advice = SENTENCES[end.kind]
     what = what.format(code=end.code, signal=_signal(end.signal), by=end.by or "someone")
     sentence = f"{what}: {end.detail.rstrip('.')}." if end.detail else f"{what}."

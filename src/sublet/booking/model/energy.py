@@ -1,4 +1,4 @@
-"""What a session used in energy and carbon: as its platform measured it, else as the price list says of its cores."""
+"""The energy and carbon of a session: as its platform measured it, or computed from the price list."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DIGITS = 9  # of kWh and grams: short sessions use little
 
 
 def count_energy(session: Session, end: End, started: datetime | None, ended: datetime, tariff: Tariff) -> End:
-    """The end with the energy and the carbon of what was used; as it is, where neither is known."""
+    """Add the energy and carbon that were used to an end; return it unchanged if neither is known."""
     if started is None:
         return end
     usage = end.usage or Usage()

@@ -1,11 +1,11 @@
-"""When a job in someone else's queue will start: as the most similar jobs before it did.
+"""When a job in a shared queue will start, predicted from the most similar earlier jobs.
 
-With a track record (20 starts or more of the same queue and size within 90 days), the fifty starts are looked up that
-are most like this one: by the wait that the scheduler planned, by the length that was asked for, and by the hour of the
-day. p10, p50 and p90 are the tenth, fiftieth and ninetieth percentile of what those waited. Without a record there
-is nothing to learn from: p50 is the plan as it stands; p10 is now, because a job may start as soon as others end early;
-p90 is as far behind the plan as now is before it, and an hour at least. That is a convention and no statistics, and
-`track` says so. How well this does on real workloads is in docs/estimates.md.
+With a track record (20 or more starts of the same queue and size class within 90 days), the fifty most similar starts
+are used: by the wait that the scheduler planned, the requested length, and the hour of the day. p10, p50 and p90 are
+the tenth, fiftieth and ninetieth percentile of their waits. Without a record, p50 is the scheduler's plan; p10 is now,
+because a job may start as soon as others end early; and p90 is as far after the plan as the plan is after now, but at
+least an hour. That is a convention and not statistics, and `track` says so. docs/estimates.md shows how well this
+works on real workloads.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from math import log1p
 
 NO_TIME = timedelta(0)
 ENOUGH = 20  # samples; fewer are no track record
-NEAREST = 50  # of them, those that are most alike are looked at
-MOST = 2000  # of a platform, the newest
-OF_LENGTH = 0.5  # what an e-fold of the asked length counts, beside one of the planned wait
-OF_HOUR = 0.25 / 6  # what an hour of the day counts
+NEAREST = 50  # the most similar samples, which are used
+MOST = 2000  # samples of a platform, the newest
+OF_LENGTH = 0.5  # the distance for an e-fold of the requested length; one of the planned wait is 1
+OF_HOUR = 0.25 / 6  # the distance for an hour of the day
 RECENT = timedelta(days=90)
 LEAST_DOUBT = timedelta(hours=1)
-SMALL = 8  # cores: a job that takes so few of a node slips into gaps that others can't use
+SMALL = 8  # cores; such a small job fits into gaps that others can't use
 _SIZES = ((4, "2-4 nodes"), (16, "5-16 nodes"), (64, "17-64 nodes"), (256, "65-256 nodes"))
 
 
@@ -37,13 +37,13 @@ class Sample:
     cores: int  # per node
     planned: datetime
     actual: datetime
-    at: datetime  # when the plan was made, or from when on it was to start
-    length: timedelta = NO_TIME  # that was asked for; none: not known
+    at: datetime  # when the plan was made, or the earliest start that was requested
+    length: timedelta = NO_TIME  # as requested; 0: not known
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """An interval in which a start is likely, and what that rests on."""
+    """An interval in which a start is likely, and what that is based on."""
 
     p10: datetime
     p50: datetime
@@ -54,7 +54,7 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """How plans of one queue and size class came true; with too few starts there is nothing to say but how many."""
+    """How well plans for one queue and size class came true; with too few starts, only their number."""
 
     queue: str
     size: str
@@ -65,7 +65,7 @@ class Track:
 
 
 def size_class(nodes: int, cores: int) -> str:
-    """The class of jobs that wait alike: `1 node, up to 8 cores`, `1 node`, `2-4 nodes`, …."""
+    """Return the class of jobs that wait alike: `1 node, up to 8 cores`, `1 node`, `2-4 nodes`, …."""
     if nodes == 1:
         return f"1 node, up to {SMALL} cores" if cores <= SMALL else "1 node"
     return next((name for most, name in _SIZES if nodes <= most), "over 256 nodes")
@@ -80,9 +80,9 @@ def predict(
     length: timedelta = NO_TIME,
     begin: datetime | None = None,
 ) -> Prediction:
-    """When a job of this queue and size class, planned for then, will start; never before now.
+    """Predict when a job of this queue and size class, planned for then, will start; never before now.
 
-    `begin`: it is not to start before.
+    `begin` is the earliest start that was requested.
     """
     alike = [
         sample
@@ -99,7 +99,7 @@ def predict(
 
 
 def find_nearest(samples: Iterable[Sample], wait: timedelta, length: timedelta, at: datetime) -> list[Sample]:
-    """Those most like a job with this planned wait and length, at this time; of equally near ones the newest."""
+    """Return the samples most like a job with this planned wait and length at this time; of equals the newest."""
     planned, asked, hour = _scale(wait), _scale(length), at.hour
 
     def measure(sample: Sample) -> tuple[float, float, timedelta]:
@@ -113,12 +113,12 @@ def find_nearest(samples: Iterable[Sample], wait: timedelta, length: timedelta, 
 
 
 def _scale(length: timedelta) -> float:
-    """Lengths are compared by their ratio; minutes are all alike."""
+    """Return a length on a log scale, so that lengths compare by ratio; under a minute they are nearly equal."""
     return log1p(max(length.total_seconds(), 0.0) / 60)
 
 
 def tracks(samples: Iterable[Sample], now: datetime) -> tuple[Track, ...]:
-    """The whole record, queue by queue and from small to large."""
+    """Return the whole track record, by queue and from small to large."""
     late: dict[tuple[str, str], list[timedelta]] = {}
     for sample in sorted(samples, key=lambda sample: (sample.queue, sample.nodes, sample.cores)):
         if now - RECENT <= sample.at <= now:
@@ -134,7 +134,7 @@ def _track(queue: str, size: str, late: Sequence[timedelta]) -> Track:
 
 
 def _percentile(ordered: Sequence[timedelta], part: int) -> timedelta:
-    """Between the two values nearest to it, in proportion."""
+    """Return a percentile, interpolated between the two nearest values."""
     below, rest = divmod((len(ordered) - 1) * part, 100)
     above = min(below + 1, len(ordered) - 1)
     return ordered[below] + (ordered[above] - ordered[below]) * rest / 100

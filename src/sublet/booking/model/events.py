@@ -1,4 +1,4 @@
-"""What can happen: each kind of event by its name on the wire, and one event."""
+"""Events, and their kinds by their names on the wire."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sublet.booking.model.phases import Phase
 
 
 class EventKind(StrEnum):
-    """A fact in the past tense."""
+    """A kind of event: a fact in the past tense."""
 
     OFFERED = "offerset.made"
     ACCEPTED = "session.accepted"
@@ -19,23 +19,23 @@ class EventKind(StrEnum):
     GAVE_WAY = "session.gave-way"  # to a later request of the same person
     WAITING = "session.waiting"
     PREPARING = "session.preparing"
-    STAGED = "session.staged"  # data of it is where it will run
+    STAGED = "session.staged"  # some of its data is where it will run
     SUBMITTED = "session.submitted"
     AVAILABLE = "session.available"
     RUNNING = "session.running"
-    ENDED = "session.ended"  # its job has; its phase follows
+    ENDED = "session.ended"  # its job has ended; its phase follows
     COMPLETED = "session.completed"
     FAILED = "session.failed"
     CANCELLED = "session.cancelled"
     FETCHED = "session.fetched"
-    SENT = "session.sent"  # its results, to where they were asked to go
-    UNSENT = "session.unsent"  # they could not be sent
+    SENT = "session.sent"  # its results, to the requested address
+    UNSENT = "session.unsent"  # its results could not be sent
     CLEANED = "session.cleaned"
     PAUSED = "session.paused"
     RESUMED = "session.resumed"
     EXTENDED = "session.extended"
     MOVED = "session.moved"  # to another time, after a drain
-    MOVED_UP = "session.moved-up"  # to an earlier one
+    MOVED_UP = "session.moved-up"  # to an earlier time
     HANDED_OVER = "session.handed-over"  # to another person
     WARNED = "session.warned"  # its time is over soon
     LOST = "session.lost"  # its platform has no record of it
@@ -52,12 +52,12 @@ class EventKind(StrEnum):
     PILOT_ENDED = "pilot.ended"
     ANNEX_SHARED = "annex.shared"
     ANNEX_UNSHARED = "annex.unshared"
-    HOOK_TESTED = "hook.tested"  # told to one hook alone, and not recorded
-    UNKNOWN = "session.unknown"  # a newer version recorded it
+    HOOK_TESTED = "hook.tested"  # sent to one webhook only, and not recorded
+    UNKNOWN = "session.unknown"  # recorded by a newer version
 
     @property
     def fact(self) -> str:
-        """What happened, without to what: `app-revoked`."""
+        """What happened, without the subject: `app-revoked`."""
         return self.value.partition(".")[2]
 
 
@@ -65,7 +65,7 @@ KINDS = {kind.value: kind for kind in EventKind}
 
 
 def kind_of_move(phase: Phase) -> EventKind:
-    """The kind of event that a session's move to a phase is."""
+    """Return the kind of event for a session's move to a phase."""
     return EventKind(f"session.{phase.value.lower()}")
 
 

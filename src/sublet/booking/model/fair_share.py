@@ -1,4 +1,4 @@
-"""Whose turn it is: an account's places at its site, shared between people."""
+"""Fair share: an account's slots at its site, divided between people."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A session that is at an account's site, or waits to be."""
+    """A session that has a slot of an account at its site, or waits for one."""
 
     session: str
     person: str
@@ -19,7 +19,7 @@ class Turn:
 
 
 def next_turns(turns: Iterable[Turn], capacity: int) -> list[str]:
-    """The sessions whose turn comes now: each time of the person with the fewest there, then who waits the longest."""
+    """Return the sessions that get a free slot: each of the person with the fewest slots, and of these the oldest."""
     all = list(turns)
     there = Counter(turn.person for turn in all if turn.taken)
     waiting = [turn for turn in all if not turn.taken]

@@ -1,6 +1,6 @@
-"""Unaccepted offers give way to a later request of the same person, where that needs their room.
+"""Unaccepted offers give way to a later request of the same person that needs their room.
 
-Everything here searches a calendar and leaves it as it was; what comes of it is booked by the caller.
+The functions here search a calendar and leave it unchanged; the caller books the result.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ from sublet.booking.model.offer import Answer, Offer, Take
 from sublet.booking.model.request import Request
 
 Look = Callable[[], Answer]
-NEW = "new"  # the key of what is tried out
-SLACK = timedelta(seconds=2)  # a start this soon after it could have been is as good
+NEW = "new"  # the key of a tentative booking
+SLACK = timedelta(seconds=2)  # a start that is this much later counts as equal
 
 
 @dataclass(frozen=True, slots=True)
 class Precedence:
-    """How the offers of a request stand to the asker's earlier and later ones."""
+    """How the offers of a request relate to the asker's earlier and later offers."""
 
-    keep_offers: bool = False  # earlier ones are not to give way to it
-    firm: bool = False  # its own don't give way to later requests: one of them is about to be accepted
-    instead_of: str = ""  # the earlier offer set that is given back if there are offers now
+    keep_offers: bool = False  # earlier offers must not give way to it
+    firm: bool = False  # its offers don't give way to later requests: one is about to be accepted
+    instead_of: str = ""  # the earlier offer set to give back if there are offers now
 
 
 USUAL = Precedence()
 
 
 def improves(answer: Answer, known: Sequence[Offer]) -> bool:
-    """Whether an answer has an offer that starts before, or has more than, each of those that are known."""
+    """Whether an answer has an offer that is earlier or larger than each known one."""
     return any(not any(_covers(other, offer) for other in known) for offer in answer.offers)
 
 
 def _covers(offer: Offer, other: Offer) -> bool:
-    """Whether an offer has no less than another and starts no later."""
+    """Whether an offer is at least as large as another and starts no later."""
     return offer.start <= other.start + SLACK and all(a >= b for a, b in zip(_size(offer), _size(other), strict=True))
 
 
@@ -46,7 +46,7 @@ def _size(offer: Offer) -> tuple[int, ...]:
 
 
 def is_unbeatable(answer: Answer, request: Request, now: datetime) -> bool:
-    """Whether more room could not improve an answer: all that was asked for, as early as it was asked for."""
+    """Whether more room could not improve an answer: it has the maximum amounts at the earliest requested time."""
     compute = request.compute
     most = (compute.nodes.max, compute.cores.max, compute.memory.max, compute.gpus.max, compute.disk.max)
     return any(
@@ -56,7 +56,7 @@ def is_unbeatable(answer: Answer, request: Request, now: datetime) -> bool:
 
 
 def starts_at_once(answer: Answer, request: Request, now: datetime) -> bool:
-    """Whether an offer starts as early as it was asked for, or as soon as it can be ready."""
+    """Whether an offer starts at the earliest requested time, or as soon as it can be ready."""
     return any(_is_at_once(offer, request, now) for offer in answer.offers)
 
 
@@ -69,7 +69,7 @@ def _is_at_once(offer: Offer, request: Request, now: datetime) -> bool:
 
 
 def find_displaced(calendar: Calendar, older: Sequence[str], hold: Sequence[Take]) -> list[str]:
-    """The older holds that have no room beside a new one; the first of `older` are kept rather than the last."""
+    """Return the older holds that don't fit beside a new one; holds early in `older` are kept before later ones."""
     takes = {key: calendar.takes(key) for key in older}
     kept, displaced = [NEW], []
     with calendar.set_aside(older):
@@ -88,16 +88,16 @@ def find_displaced(calendar: Calendar, older: Sequence[str], hold: Sequence[Take
 
 
 def find_fitting(calendar: Calendar, offers: Sequence[Offer]) -> list[Offer]:
-    """The offers that could be held now; as one of them at most is taken, they can be held together too."""
+    """Return the offers that could be held now; they can be held together, because at most one is accepted."""
     return [offer for offer in offers if calendar.fits(hold_of([offer]))]
 
 
 def first_start(answer: Answer) -> datetime | None:
-    """When the earliest of the offers starts; None if there is none."""
+    """Return when the earliest of the offers starts, or None if there are none."""
     return min((offer.start for offer in answer.offers), default=None)
 
 
 def cores_at(calendar: Calendar, keys: Sequence[str], time: datetime) -> int:
-    """How many cores are booked under these keys at a moment."""
+    """Return how many cores are booked under these keys at a moment."""
     takes = (take for key in keys for take in calendar.takes(key))
     return sum(take.cores for take in takes if not take.pool and take.start <= time < take.end)

@@ -8,7 +8,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class HandOver:
-    """Who gives which session to whom."""
+    """A hand-over: who gives which session to whom."""
 
     session: str
     giver: str

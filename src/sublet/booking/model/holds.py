@@ -1,4 +1,4 @@
-"""What offers take of a calendar: one of them for itself, and a whole set while it is held."""
+"""What offers take of a calendar: a single offer by itself, and a whole set while it is held."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from itertools import pairwise
 from sublet.booking.model.offer import Offer, Remote, Take, take_of
 from sublet.booking.model.pledge import pool_of, storage_pool
 
-PASSING_ON = timedelta(seconds=10)  # so much sooner than another broker's offer does the one that passes it on expire
+PASSING_ON = timedelta(seconds=10)  # how much sooner an offer expires here than at the broker that made it
 
 
 def takes_of(offer: Offer, start: datetime | None = None) -> tuple[Take, ...]:
-    """What is booked for an offer that starts then: nodes and pledges for its time, storage from preparing on."""
+    """Return what to book for an offer that starts then: nodes and pledges for its time, storage from preparing on."""
     return _takes(offer, start or offer.start, offer.duration)
 
 
 def hold_of(offers: Iterable[Offer]) -> tuple[Take, ...]:
-    """What is held for offers of which one at most is taken: at each moment, the most that any of them needs there."""
+    """Return what to hold for offers of which at most one is accepted: at each moment, the most that any needs."""
     where: dict[tuple[str, bool], list[Take]] = {}
     for offer in offers:
         for take in _takes(offer, offer.start, offer.duration + (offer.latest_start - offer.start)):
@@ -27,7 +27,7 @@ def hold_of(offers: Iterable[Offer]) -> tuple[Take, ...]:
 
 
 def expiry_of(offer: Offer, now: datetime, hold: timedelta) -> datetime:
-    """How long an offer stands: for the hold, but never past the moment at which it would have to be prepared."""
+    """Return when an offer expires: after the hold, but before it must be prepared or another broker lets it expire."""
     if isinstance(offer.terms, Remote):
         left = offer.terms.expires - now
         return min(now + hold, now + left - min(PASSING_ON, left / 2))
@@ -50,7 +50,7 @@ def _takes(offer: Offer, start: datetime, length: timedelta) -> tuple[Take, ...]
 
 
 def most(takes: Sequence[Take]) -> list[Take]:
-    """Steps that don't overlap, each the componentwise maximum of the takes that cover it."""
+    """Return steps that don't overlap, each the componentwise maximum of the takes that cover it."""
     if len(takes) == 1:
         return list(takes)
     first = takes[0]

@@ -1,4 +1,4 @@
-"""Container images: how one in a registry is named, and what an archive of one is."""
+"""Container images: how an image in a registry is named, and what describes an archive of one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ REFERENCE = re.compile(
 
 @dataclass(frozen=True)
 class ImageArchive:
-    """A container image in one tar file, each layer of which is the one that its configuration names."""
+    """A container image in one tar file, with layers that match its configuration."""
 
     form: Literal["docker-archive", "oci-archive"]
-    digests: tuple[str, ...]  # by which it can be told
+    digests: tuple[str, ...]  # that identify the image

@@ -1,8 +1,8 @@
-"""The carbon intensity of electricity: grams of CO2 for each kWh, by the hour.
+"""The carbon intensity of electricity: grams of CO2 per kWh, by the hour.
 
-Read from CSV (`2026-11-17T19:00:00Z,212`, or `19,212` for an hour of every day, in UTC), or from JSON as the services
-of the grid write it: a list of entries, also under `data`, `history` or `forecast`, each with a time (`time`,
-`datetime` or `from`) and a number (`intensity`, `carbonIntensity` or `value`; of an object `actual`, else `forecast`).
+It is read from CSV (`2026-11-17T19:00:00Z,212`, or `19,212` for an hour of every day, in UTC), or from the JSON of
+grid services: a list of entries, also under `data`, `history` or `forecast`, each with a time (`time`, `datetime` or
+`from`) and a number (`intensity`, `carbonIntensity` or `value`; of an object `actual`, else `forecast`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 HOUR = timedelta(hours=1)
-MOST_HOURS = 24 * 31  # of a longer time the first month is taken as typical
+MOST_HOURS = 24 * 31  # of a longer time, the first month counts as typical
 TIMES = ("time", "datetime", "from")
 NUMBERS = ("intensity", "carbonIntensity", "value")
 LISTS = ("data", "history", "forecast")
@@ -24,13 +24,13 @@ LISTS = ("data", "history", "forecast")
 
 @dataclass(frozen=True, slots=True)
 class Intensity:
-    """What is known of some hours; an hour that is not known is as its hour of the day usually is."""
+    """The intensity of known hours; an unknown hour has the mean of its hour of the day."""
 
-    hours: Mapping[datetime, float] = field(default_factory=dict)  # from this time on, in UTC
+    hours: Mapping[datetime, float] = field(default_factory=dict)  # by the start of the hour, in UTC
     daily: Mapping[int, float] = field(default_factory=dict)  # by the hour of the day, in UTC
 
     def at(self, time: datetime) -> float:
-        """In the hour of this time."""
+        """Return the intensity in the hour of this time."""
         hour = time.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
         if hour in self.hours:
             return self.hours[hour]
@@ -40,11 +40,11 @@ class Intensity:
 
     @property
     def least(self) -> float:
-        """The least that is known of any hour."""
+        """The lowest known intensity."""
         return min((*self.hours.values(), *self.daily.values()))
 
     def mean(self, start: datetime, length: timedelta) -> float:
-        """On average over a time, each hour as much as it has part in it."""
+        """Return the mean intensity over a time, each hour weighted by how much of it is included."""
         end = start + min(max(length, timedelta(seconds=1)), MOST_HOURS * HOUR)
         total, time = 0.0, start
         while time < end:
@@ -55,7 +55,7 @@ class Intensity:
 
 
 def read_intensity(text: str) -> Intensity:
-    """What a file or an answer says; ValueError if it says nothing, or something that can't be."""
+    """Parse a file or an HTTP answer; raise ValueError if it has no hours or impossible values."""
     entries = list(_from_json(text) if text.lstrip()[:1] in ("{", "[") else _from_csv(text))
     hours: dict[datetime, list[float]] = {}
     daily: dict[int, list[float]] = {}
@@ -81,7 +81,7 @@ def _from_csv(text: str) -> Iterable[tuple[datetime | int, float]]:
         try:
             yield _time(row[0].strip()), float(row[1])
         except ValueError as error:
-            if number > 1:  # the first line may be of headings
+            if number > 1:  # the first line may be headings
                 raise ValueError(f"line {number} has no time and number: {','.join(row)}") from error
 
 

@@ -1,4 +1,4 @@
-"""What a platform is given to run, and what it says of it."""
+"""What a platform is given to run, and what it reports."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sublet.booking.model.shape import Amounts
 
 @dataclass(frozen=True)
 class Mount:
-    """A directory of the session, where the executable is to see it."""
+    """A directory of the session, and where the executable sees it."""
 
     source: str  # below the session's directory: "data/cube"
     target: str  # as in the request
@@ -25,27 +25,27 @@ class Mount:
 
 @dataclass(frozen=True)
 class Program:
-    """What a kind's way makes of an executable: words, files and environment; nothing is a shell line."""
+    """What a way makes of an executable: a list of words, files and environment, and never a shell line."""
 
     argv: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, bytes] = field(default_factory=dict)  # written below the working directory first
-    tools: tuple[str, ...] = ()  # what it calls that a system may have in a module
-    connects: str = ""  # the connector's kind, when it serves one: "uri:jupyter-lab"
-    join: tuple[str, ...] = ()  # run once after the last part has ended: puts together what the parts left
-    each_node: bool = False  # of several nodes: it is started once on each of them, not on the first alone
+    tools: tuple[str, ...] = ()  # tools that it calls, which a system may provide as modules
+    connects: str = ""  # the kind of its connector, if it has one: "uri:jupyter-lab"
+    join: tuple[str, ...] = ()  # run once after the last part has ended, to join the parts' results
+    each_node: bool = False  # of several nodes: it is started once on each, not only on the first
     outlives_nodes: bool = False  # of several nodes: it goes on when one of them is lost
-    image: str = ""  # what it runs in, where the platform itself runs images
-    keeps_entrypoint: bool = False  # `argv` are arguments of that image's own entrypoint
-    in_work: bool = False  # that begins in the session's working directory, not where its image says
+    image: str = ""  # the image that it runs in, where the platform itself runs images
+    keeps_entrypoint: bool = False  # `argv` are arguments for that image's own entrypoint
+    in_work: bool = False  # it starts in the session's working directory, not where its image says
 
 
 @dataclass(frozen=True)
 class Job:
     """One program with its resources and its time; or one program, run once for each part of the work.
 
-    Of several parts each is told which it is by the environment (see `core.parts`), has all the amounts to
-    itself, and may start and end when the others don't.
+    Each part learns which it is from the environment (see `parts.py`), has all the amounts to itself, and starts and
+    ends independently of the others.
     """
 
     program: Program
@@ -58,14 +58,14 @@ class Job:
     kept: Mapping[str, str] = field(default_factory=dict)  # a path below the session's directory → the kept file there
     person: str = ""
     name: str = ""
-    scheduler: SchedulerOptions = NOTHING_ASKED  # of a shared platform: what it doesn't say is as settings say
-    begin: datetime | None = None  # of a shared queue: not before this
-    reservation: str = ""  # of a shared queue: the key of the reservation that holds its nodes
-    after: tuple[str, ...] = ()  # jobs of the same platform that must end well first, where it can wait for them
+    scheduler: SchedulerOptions = NOTHING_ASKED  # on a shared platform; options that aren't set come from the settings
+    begin: datetime | None = None  # in a shared queue: no start before this
+    reservation: str = ""  # in a shared queue: the key of the reservation that holds its nodes
+    after: tuple[str, ...] = ()  # jobs of the same platform that must succeed first, where its queue supports that
 
 
 class State(StrEnum):
-    """Where a job is, as a platform says it."""
+    """The state of a job, as reported by its platform."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -75,7 +75,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class JobState:
-    """What a platform says of a job."""
+    """A platform's report on a job."""
 
     state: State
     end: End | None = None  # when it has ended
@@ -83,5 +83,5 @@ class JobState:
     ended: datetime | None = None
     connector: Connector | None = None  # where it listens, as the service reaches it: http://127.0.0.1:41233
     condition: str = ""  # in the platform's words
-    until: datetime | None = None  # of several parts, or elsewhere: when its time is over, as far as it is known
-    marks: Marks = NONE  # `paused`, if it stands still because someone wanted that
+    until: datetime | None = None  # of several parts, or at another broker: when its time ends, if known
+    marks: Marks = NONE  # `paused`, if someone paused it

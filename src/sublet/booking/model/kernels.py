@@ -1,8 +1,8 @@
-"""How a notebook, or a container, is handed to a platform that runs no programs: where its plan is."""
+"""Names by which a notebook or container is handed to a platform that runs no programs."""
 
-BROUGHT = "sublet.notebook"  # the data that the notebook itself is
-KERNEL_PLAN = ".sublet/kernel.json"  # its parameters and requirements, among a program's files
+BROUGHT = "sublet.notebook"  # the name of the data item that is the notebook itself
+KERNEL_PLAN = ".sublet/kernel.json"  # the notebook's parameters and requirements, among a program's files
 KERNEL = "jupyter-kernel"  # the tool, and the first word of such a program
-HUB = "jupyterhub"  # the same for a server to work in
+HUB = "jupyterhub"  # the same for an interactive server
 SKAHA = "skaha"  # the tool, and the first word of what CANFAR's Skaha runs
-SKAHA_PLAN = ".sublet/skaha.json"  # its image, words and variables
+SKAHA_PLAN = ".sublet/skaha.json"  # the container's image, words and variables

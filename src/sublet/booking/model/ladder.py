@@ -1,4 +1,4 @@
-"""Amounts for which it is known which nodes have them free."""
+"""The amounts for which the calendar's index knows which nodes have them free."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sublet.booking.model.timeline import FIELDS, Levels, unpack
 
 
 def bits(mask: int) -> Iterator[int]:
-    """The positions of the ones, lowest first."""
+    """Yield the positions of the ones in a mask, lowest first."""
     while mask:
         low = mask & -mask
         yield low.bit_length() - 1
@@ -17,20 +17,20 @@ def bits(mask: int) -> Iterator[int]:
 
 
 class Ladder:
-    """The amounts for which it is known which nodes have them free: powers of two and the nodes' own sizes.
+    """The amounts for which the index knows which nodes have them free: powers of two and the nodes' own sizes.
 
-    Each rung is a row of bitmaps; a node that has some amount free stands on all rungs up to it.
+    Each rung is a row of bitmaps; a node stands on all rungs up to the amount that it has free.
     """
 
     def __init__(self, capacities: Sequence[int]) -> None:
-        """Rungs for the packed capacities that there are."""
+        """Build the rungs for these packed capacities."""
         self.rungs = [_rungs({unpack(capacity)[field] for capacity in capacities}) for field in range(FIELDS)]
         self.offsets = [sum(map(len, self.rungs[:field])) for field in range(FIELDS)]
         self.count = sum(len(rungs) for rungs in self.rungs) + 1
-        self.sound = 1 << self.count - 1  # the last row, above all others: of no resource is more booked than there is
+        self.sound = 1 << self.count - 1  # the last and highest row: nothing on the node is overbooked
 
     def rows(self, need: int) -> tuple[list[int], list[int]] | None:
-        """The rows whose nodes may have the need free, and those whose nodes surely have; None if no node ever has."""
+        """Return the rows whose nodes may have the need free, and whose nodes surely do; None if no node ever does."""
         may, sure = [], []
         for rungs, offset, amount in zip(self.rungs, self.offsets, unpack(need), strict=True):
             if amount:
@@ -45,22 +45,22 @@ class Ladder:
         return may, sure
 
     def above(self, field: int, need: int) -> range:
-        """The rows of one resource for more than is needed, lowest first."""
+        """Return the rows of one resource above the need, lowest first."""
         rungs, offset = self.rungs[field], self.offsets[field]
         return range(offset + bisect_right(rungs, unpack(need)[field]), offset + len(rungs))
 
 
 class FreeAmount(Levels):
-    """The rank of a node's step is a mask of the rows that the node stands on."""
+    """Levels whose rank is a mask of the rows that a node stands on."""
 
     def __init__(self, ladder: Ladder, capacity: int) -> None:
-        """For nodes of one capacity."""
+        """Compute ranks for nodes of one packed capacity."""
         super().__init__()
         self._ladder = ladder
         self._capacity = unpack(capacity)
 
     def rank(self, used: int) -> int:
-        """The rows on which there is still as much free; of a node that has more booked than it has, nothing is."""
+        """Return the rows up to what is still free; none for a node that is overbooked."""
         free = [has - taken for has, taken in zip(self._capacity, unpack(used), strict=True)]
         if min(free) < 0:
             return 0
@@ -71,7 +71,7 @@ class FreeAmount(Levels):
 
 
 def _rungs(sizes: set[int]) -> list[int]:
-    """Powers of two, the small ones further apart, and the largest sizes that there are."""
+    """Return powers of two, the small ones further apart, and the largest sizes that exist."""
     top = max(sizes, default=0).bit_length()
     powers = {1 << top - down for down in (1, 2, 3, 4, 5, 6, 8, 10) if down <= top}
     return sorted(powers | set(sorted(sizes - {0})[-8:]))

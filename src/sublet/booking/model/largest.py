@@ -1,4 +1,4 @@
-"""The most of what is asked for that some nodes, or some pledges, have."""
+"""The largest amounts, up to a request's maxima, that some nodes or pledges have."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sublet.booking.model.shape import OF_A_NODE, Shape
 
 
 def most_on(nodes: Sequence[Node], compute: Compute) -> tuple[Shape, int]:
-    """The largest shape, on as many nodes as possible, that these nodes have and the maxima allow."""
+    """Return the largest shape, on as many nodes as possible, that these nodes have and the maxima allow."""
     able = sorted(
         (
             tuple(min(getattr(n, name), getattr(compute.most, name)) for name in OF_A_NODE)
@@ -28,12 +28,12 @@ def most_on(nodes: Sequence[Node], compute: Compute) -> tuple[Shape, int]:
 
 
 def whole_memory(memory: int, compute: Compute) -> int:
-    """Memory in whole GiB, as documents count it, but never less than the least; all of it, if that is the maximum."""
+    """Round memory down to whole GiB, as documents count it, but not below the minimum; keep the maximum as it is."""
     return memory if memory == compute.memory.max else max(memory // GIB * GIB, compute.memory.min)
 
 
 def most_within(shape: Shape, nodes: int, pledged: Shape, compute: Compute) -> tuple[Shape, int]:
-    """The same, or as much of it as has so much at the most over all nodes; never less than the least."""
+    """Reduce a shape and node count to what the pledges have over all nodes, but not below the minimum."""
     names = ("cores", "memory", "gpus")
     least = {name: getattr(compute.least, name) for name in names}
     fitting = min(getattr(pledged, name) // max(least[name], 1) for name in names)
@@ -46,7 +46,7 @@ def most_within(shape: Shape, nodes: int, pledged: Shape, compute: Compute) -> t
 def most_storage(
     request: Request, least: Mapping[str, int], pools: Mapping[str, str], room: Mapping[str, int]
 ) -> dict[str, int]:
-    """The most that each storage may have, the first ones first, where their pools have so much room for all."""
+    """Return the largest size of each storage, up to its maximum, that the pools have room for; earlier ones first."""
     most = dict(least)
     left = {pool: size - sum_pools(least, pools).get(pool, 0) for pool, size in room.items()}
     for storage in request.storage:

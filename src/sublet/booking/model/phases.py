@@ -6,19 +6,19 @@ from enum import StrEnum
 
 
 class Phase(StrEnum):
-    """Where a session is, in IVOA's words."""
+    """The phase of a session, in IVOA's words."""
 
     OFFERED = "OFFERED"  # held for the asker, until it expires
-    ACCEPTED = "ACCEPTED"  # the asker took it; recorded, nothing done yet
-    REJECTED = "REJECTED"  # the asker declined it, took a sibling, or needed its room for a later request
-    EXPIRED = "EXPIRED"  # nobody answered in time
-    WAITING = "WAITING"  # for its time to come
-    PREPARING = "PREPARING"  # data and images are being brought
+    ACCEPTED = "ACCEPTED"  # accepted and recorded; nothing done yet
+    REJECTED = "REJECTED"  # declined, or a sibling was accepted, or a later request needed its room
+    EXPIRED = "EXPIRED"  # not accepted in time
+    WAITING = "WAITING"  # waits for its time
+    PREPARING = "PREPARING"  # data and images are being staged
     AVAILABLE = "AVAILABLE"  # interactive: someone can connect
     RUNNING = "RUNNING"  # the executable runs
-    RELEASING = "RELEASING"  # it has ended; results are collected, nodes given back
-    COMPLETED = "COMPLETED"  # it ended as it should
-    FAILED = "FAILED"  # it did not; `end` says why
+    RELEASING = "RELEASING"  # it has ended; results are collected, nodes released
+    COMPLETED = "COMPLETED"  # it succeeded
+    FAILED = "FAILED"  # it did not succeed; `end` says why
     CANCELLED = "CANCELLED"  # someone stopped it; `end` says who
 
 
@@ -26,7 +26,7 @@ P = Phase
 OVER = frozenset({P.REJECTED, P.EXPIRED, P.COMPLETED, P.FAILED, P.CANCELLED})
 ACTIVE = frozenset({P.ACCEPTED, P.WAITING, P.PREPARING, P.AVAILABLE, P.RUNNING, P.RELEASING})
 STARTED = frozenset({P.AVAILABLE, P.RUNNING})  # its program runs
-NOT_YET = frozenset({P.ACCEPTED, P.WAITING, P.PREPARING})  # accepted, and not there yet
+NOT_YET = frozenset({P.ACCEPTED, P.WAITING, P.PREPARING})  # accepted, and not started yet
 GOING_ON = ACTIVE - {P.RELEASING}  # accepted, and not ending yet: it can be extended and stopped
 ENDING = OVER | {P.RELEASING}  # it is over, or is about to be
 

@@ -10,17 +10,17 @@ PLACE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
 
 @dataclass(frozen=True, slots=True)
 class PlaceWish:
-    """A place that a session is to see."""
+    """A place that a request wants its session to see."""
 
     name: str
-    path: str = ""  # where it is to see it; empty: as the place was declared
-    read_only: bool = False  # it is not to be changed, though it could be
-    is_needed: bool = True  # without it the session can't run
+    path: str = ""  # where the session sees it; empty: as the place was declared
+    read_only: bool = False  # the session must not change it, even if the place is writable
+    is_needed: bool = True  # the session can't run without it
 
 
 @dataclass(frozen=True, slots=True)
 class BoundPlace:
-    """A place as one job has it."""
+    """A place as one job sees it."""
 
     name: str
     path: str  # on the platform, absolute
@@ -29,5 +29,5 @@ class BoundPlace:
 
 
 def variable_of(name: str) -> str:
-    """The environment variable that tells a program where a place is."""
+    """Return the environment variable that tells a program where a place is."""
     return f"SUBLET_PLACE_{name.upper().replace('-', '_')}"

@@ -1,8 +1,9 @@
-"""Pledges: parts of a platform's capacity, each with its own rule of who may use it; what is not pledged is *open*.
+"""Pledges: parts of a platform's capacity, each with its own access rule; what is not pledged is *open*.
 
-A pledge is a number of cores, not certain nodes. Whoever may draw on several has whatever is left of any of them: what
-is booked at a moment fits exactly if no set of pledges is drawn on for more than its size by those who may draw on
-nothing outside of it (Hall's theorem). So each set is one bound in the calendar, and nothing is ever moved about.
+A pledge is a number of cores, not certain nodes. A booking that may draw on several pledges uses whatever is left of
+any of them. The bookings at a moment fit exactly if, for every set of pledges, the bookings that may draw on nothing
+outside the set don't exceed its size (Hall's theorem). So each set is one bound in the calendar, and no booking is
+ever moved from one pledge to another.
 """
 
 from __future__ import annotations
@@ -14,56 +15,56 @@ from itertools import combinations
 
 from sublet.booking.model.offer import Answer, Offer, Reason
 
-OPEN = "open"  # what is not pledged: for whoever may use the platform
-MOST = 6  # pledges of one platform that a session can draw on together; of more, it draws on one alone
+OPEN = "open"  # what is not pledged: for everyone who may use the platform
+MOST = 6  # pledges of one platform that a session can draw on together; if there are more, it draws on one alone
 ALL_PLEDGED = Reason("urn:resource-limit", "compute", "Every core of this platform is pledged to others.")
-MARK = "pledge:"  # begins the names of their pools in a calendar
-OTHER_MARK = "pledge@"  # the same, of what is pledged beside cores
-SCHEDULED = "pledge@scheduled:"  # begins a pool that only says that a pledge is not always in force
+MARK = "pledge:"  # prefix of the pools of pledged cores in a calendar
+OTHER_MARK = "pledge@"  # prefix of the pools of what is pledged besides cores
+SCHEDULED = "pledge@scheduled:"  # prefix of a pool that marks a pledge as not always in force
 
 
 def order_names(names: Iterable[str]) -> tuple[str, ...]:
-    """Names as people read them: by the alphabet, what is open last."""
+    """Sort the names of pledges alphabetically, with `open` last."""
     return tuple(sorted(set(names), key=lambda name: (name == OPEN, name)))
 
 
 def pledge_text(names: Iterable[str]) -> str:
-    """`srcnet`, or `srcnet + open`."""
+    """Return the names of pledges as text: `srcnet`, or `srcnet + open`."""
     return " + ".join(order_names(names))
 
 
 def pool_of(names: Iterable[str]) -> str:
-    """The pool from which a booking takes its cores that may draw on any of these; empty if there are none."""
+    """Return the pool of cores for a booking that may draw on any of these pledges; empty if there are none."""
     known = order_names(names)
     return f"{MARK}{'+'.join(known)}" if known else ""
 
 
 def storage_pool(pool: str) -> str:
-    """The pool from which the same booking takes its storage."""
+    """Return the pool of pledged storage that belongs to a pool of pledged cores."""
     return f"{OTHER_MARK}storage:{pool.removeprefix(MARK)}"
 
 
 def is_pledge(pool: str) -> bool:
-    """Whether a pool is of pledges, and not of storage."""
+    """Whether a pool is of pledges, and not one of the platform's storage pools."""
     return pool.startswith((MARK, OTHER_MARK))
 
 
 def pools_of(pledges: Mapping[str, int], cores: int) -> dict[str, int]:
-    """The pools of a platform's pledges, and of what is open of so many cores; none where nothing is pledged."""
+    """Return the pools of a platform's pledges and of its open cores; empty if nothing is pledged."""
     if not pledges:
         return {}
     return {pool_of([name]): size for name, size in {**pledges, OPEN: open_of(pledges, cores)}.items()}
 
 
 def open_of(pledges: Mapping[str, int], cores: int) -> int:
-    """How many of so many cores nobody has a pledge of."""
+    """Return how many of so many cores are not pledged."""
     return max(cores - sum(pledges.values()), 0)
 
 
 def sizes_in(pools: Mapping[str, int]) -> dict[str, int]:
-    """The pledges among a calendar's pools, and how many cores each has; what is open too.
+    """Return the pledges among a calendar's pools, and `open`, with the cores of each.
 
-    One of other amounts alone draws on the cores that are open; what is pledged at certain hours is open at others.
+    A pledge without cores draws on the open ones; cores that are pledged at certain hours only count as open, too.
     """
     cores = {pool.removeprefix(MARK): size for pool, size in pools.items() if pool.startswith(MARK)}
     if cores:
@@ -74,29 +75,29 @@ def sizes_in(pools: Mapping[str, int]) -> dict[str, int]:
 
 
 def find_sources(pool: str, sizes: Mapping[str, int]) -> frozenset[str]:
-    """What a booking in a pool may draw on; a pledge that is no more has become open."""
+    """Return the pledges that a booking in a pool may draw on; a pledge that no longer exists counts as open."""
     return frozenset(name if name in sizes else OPEN for name in pool.removeprefix(MARK).split("+"))
 
 
 def bounds(sizes: Mapping[str, int]) -> dict[frozenset[str], int]:
-    """Each set of pledges, and how much those may book together who draw on nothing else; all of them is the nodes."""
+    """Return each set of pledges, and how many cores the bookings that draw on nothing else may have together."""
     return {some: sum(sizes[name] for name in some) for some in list_sets(sizes)}
 
 
 def list_sets(names: Collection[str]) -> list[frozenset[str]]:
-    """The sets of pledges that are bounded; of many pledges each alone, because nobody draws on several of those."""
+    """Return the sets of pledges that need a bound: all but the whole, or each alone if there are many pledges."""
     largest = len(names) if len(names) <= MOST + 1 else 2
     return [frozenset(some) for count in range(1, largest) for some in combinations(names, count)]
 
 
 def shares(pledge: Mapping[str, int]) -> dict[str, Fraction]:
-    """In which parts a session counts in each of the pledges that it draws on: by their sizes."""
+    """Return a session's share in each pledge that it draws on, in proportion to their sizes."""
     total = sum(pledge.values())
     return {name: Fraction(pledge[name], total) if total else Fraction(1, len(pledge)) for name in order_names(pledge)}
 
 
 def find_drawn(booked: Mapping[str, int], sizes: Mapping[str, int]) -> dict[str, int]:
-    """What is drawn of each pledge, where so much is booked in the pools; what several share, by their sizes."""
+    """Return the cores drawn on each pledge, given what is booked in the pools; what several share, by their sizes."""
     drawn = dict.fromkeys(sizes, Fraction(0))
     for pool, cores in booked.items():
         for name, share in shares({name: sizes.get(name, 0) for name in find_sources(pool, sizes)}).items():
@@ -104,14 +105,14 @@ def find_drawn(booked: Mapping[str, int], sizes: Mapping[str, int]) -> dict[str,
     return {name: round(cores) for name, cores in drawn.items()}
 
 
-Look = Callable[[Mapping[str, int]], Answer]  # the offers that draw on these pledges, the earliest first
+Look = Callable[[Mapping[str, int]], Answer]  # returns the offers that draw on these pledges, the earliest first
 
 
 def offers_within(names: Iterable[str], sizes: Mapping[str, int], least: int, at_most: int, look: Look) -> Answer:
-    """Offers to someone who may draw on these pledges and needs so many cores at the least.
+    """Return offers for a person who may draw on these pledges and needs at least so many cores.
 
-    They are under one pledge, what is open before others: that in which it can start first. Across all of them is what
-    none of them could ever hold, and one more offer if it starts earlier.
+    They draw on the one pledge with the earliest start, `open` before others. They draw on all pledges together if
+    none is large enough alone; and if that starts earlier, one more such offer is added.
     """
     whole = {name: sizes[name] for name in order_names(names) if sizes.get(name, 0) > 0}
     open_first = sorted(whole, key=lambda name: (name != OPEN, name))
@@ -135,18 +136,18 @@ def offers_within(names: Iterable[str], sizes: Mapping[str, int], least: int, at
 
 
 def _largest(sizes: Mapping[str, int]) -> list[tuple[str, int]]:
-    """The largest of several, for whoever is to be told why not even that will do."""
+    """Return the largest of several pledges, to explain why even that isn't enough."""
     return [max(sizes.items(), key=lambda each: each[1])]
 
 
 def _with_earlier(offers: Sequence[Offer], earlier: Offer, at_most: int) -> list[Offer]:
-    """One more that starts earlier because it draws on several; each knows which it is."""
+    """Add an offer that starts earlier because it draws on several pledges, and mark it and the first of the others."""
     first = replace(offers[0], draws="alone")
     return [replace(earlier, draws="across"), first, *offers[1:]][: max(at_most, 1)]
 
 
 def describe_why(offer: Offer) -> str:
-    """Why an offer is in its set: `earliest`, `earliest, across srcnet + open`, `earliest, of open alone`."""
+    """Describe why an offer is in its set: `earliest`, or `earliest, across srcnet + open`."""
     pledges = pledge_text(offer.pledge)
     draws = {"": "", "across": f"across {pledges}", "alone": f"of {pledges} alone"}[offer.draws]
     there = f"it already has {', '.join(offer.staging.there)}" if offer.staging.there else ""

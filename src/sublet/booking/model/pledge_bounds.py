@@ -1,6 +1,6 @@
-"""What is taken of a platform's pledges over time: one bound for each set of them, for all amounts at once.
+"""What is taken of a platform's pledges over time: one bound for each set of pledges, for all amounts at once.
 
-A booking counts in a bound by those of its amounts that may be drawn on nothing outside of its set.
+A booking counts in a bound with those of its amounts that may draw on nothing outside the set.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from sublet.booking.model.pledged import AMOUNTS, OFF, ON, STORAGE, capacity_of,
 from sublet.booking.model.shape import Shape
 from sublet.booking.model.timeline import MOST, Timeline, micros, pack, unpack
 
-Mask = tuple[bool, ...]  # of which amounts a bound holds for someone
+Mask = tuple[bool, ...]  # which amounts (cores, memory, GPUs) of a pool a bound applies to
 Bound = tuple[Timeline, Mask]
 EVERYTHING = pack(MOST, MOST, MOST, MOST)
 ALL: Mask = (True, True, True)
-FIRST: Mask = (True, False, False)  # of storage there is one amount alone
+FIRST: Mask = (True, False, False)  # storage is a single amount
 
 
 class PledgeBounds:
-    """The bounds of a platform's pledges, made when they are first needed."""
+    """The bounds of a platform's pledges, and which of them apply to a pool."""
 
     def __init__(self, pools: Mapping[str, int]) -> None:
-        """Of a calendar's pools those of pledges."""
+        """Build the bounds from the pools of pledges among a calendar's pools."""
         self._sizes = {amount: sizes_of(pools, amount) for amount in AMOUNTS}
         self._stored = sizes_of(pools, STORAGE)
         self._scheduled = find_scheduled(pools)
@@ -43,7 +43,7 @@ class PledgeBounds:
         self._known: dict[str, tuple[Bound, ...]] = {}
 
     def list_scheduled(self) -> dict[str, tuple[Timeline, ...]]:
-        """Pools of what is taken while pledges are in force, or are not: of open sets, or of theirs."""
+        """Return the bounds that scheduled pledges take from: open sets while in force, their own sets while not."""
         pools: dict[str, tuple[Timeline, ...]] = {}
         for name in self._scheduled:
             pools[f"{ON}{name}"] = tuple(
@@ -55,25 +55,25 @@ class PledgeBounds:
         return pools
 
     def list_counted(self) -> dict[str, Timeline]:
-        """The pools of cores that were drawn on, each with a line that only counts."""
+        """Return the pools of cores that were drawn on, each with a timeline that only counts."""
         return {name: bounds[0][0] for name, bounds in self._known.items() if name.startswith(MARK)}
 
     def list_parts(self, take: Take) -> list[tuple[Timeline, int]]:
-        """The lines in which a take is booked, and how much of it in each."""
+        """Return the timelines in which a take is booked, and how much of it in each."""
         amounts = (take.size, take.memory, take.gpus)
         return [(line, _pack(amounts, mask)) for line, mask in self._find(take.where)]
 
     def list_needs(self, pool: str, whole: Shape) -> list[tuple[Timeline, int]]:
-        """What must have room for so much in a pool."""
+        """Return the timelines that must have room for these amounts in a pool, and how much in each."""
         amounts = (whole.cores, whole.memory, whole.gpus)
         return [(line, _pack(amounts, mask)) for line, mask in self._find(pool)[1:]]
 
     def list_storage(self, pool: str) -> list[Timeline]:
-        """The bounds of the storage of a booking in a pool."""
+        """Return the bounds on the storage of a booking in a pool."""
         return [line for line, _ in self._find(storage_pool(pool))[1:]] if self._storage_bounds else []
 
     def room(self, pool: str, start: int, end: int) -> Shape:
-        """The most that a booking in a pool could have through all of a time."""
+        """Return the most that a booking in a pool could have throughout a time."""
         least = [MOST, MOST, MOST]
         for line, mask in self._find(pool)[1:] if pool else ():
             free = zip(unpack(line.capacity), unpack(line.peak(start, end)), strict=True)
@@ -83,7 +83,7 @@ class PledgeBounds:
         return Shape(*least)
 
     def sum_drawn(self, takes: Sequence[Take]) -> list[tuple[Timeline, int, int, int]]:
-        """What takes of pledges come to in each line, of several at a moment the most."""
+        """Return what takes of pledges use of each timeline; of several at a moment, the largest counts."""
         lines: dict[Timeline, list[Take]] = {}
         for take in takes:
             for line, mask in self._find(take.where):
@@ -95,7 +95,7 @@ class PledgeBounds:
         ]
 
     def _find(self, pool: str) -> tuple[Bound, ...]:
-        """The lines of a pool: one that only counts, then every bound that holds for those who draw on it."""
+        """Return the timelines of a pool: one that only counts, then every bound that applies to it."""
         known = self._known.get(pool)
         if known is None:
             known = self._known[pool] = ((Timeline(EVERYTHING), ALL), *self._find_bounds(pool))

@@ -1,4 +1,4 @@
-"""Hours of a pledge on a queue that others share: a session waits for them, and is given up if they are too short."""
+"""Hours of a pledge on a shared queue: a session waits for them, and is given up if it can't end within them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from sublet.booking.model.schedule import Schedule
 
 
 def is_within(schedule: Schedule, start: datetime, end: datetime, now: datetime) -> bool:
-    """Whether all of a time lies in one piece of the hours."""
+    """Whether a time span lies within one continuous span of the schedule."""
     return any(opens <= start and end <= closes for opens, closes in schedule.hours(min(start, now)))
 
 
 def move_into_hours(offer: Offer, schedule: Schedule, now: datetime) -> Offer | None:
-    """A predicted offer in the first hours that hold all of it; None if none do, or its asker wants it sooner.
+    """Move a predicted offer into the first hours that are long enough; None if there are none by its latest start.
 
-    The job is told not to begin before they open, and is given up where it could not end before they close.
+    The job may not begin before the hours open, and is given up if it could no longer end before they close.
     """
     asked_latest = offer.latest_start if offer.latest_start > offer.start else None
     likely = offer.terms.p50 if isinstance(offer.terms, Predicted) else offer.start

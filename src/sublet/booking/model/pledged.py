@@ -1,6 +1,6 @@
-"""What is pledged of a platform beside its cores: memory, GPUs and storage; and when, if not always.
+"""What is pledged of a platform besides cores: memory, GPUs and storage; and when, if not always.
 
-Each amount is bounded for itself, as cores are. A pledge that says nothing of an amount draws on what is open of it.
+Each amount has its own bounds, as cores have. A pledge that doesn't state an amount draws on the open part of it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sublet.booking.model.schedule import Schedule, off_hours
 from sublet.booking.model.shape import Shape
 from sublet.booking.model.timeline import MOST
 
-AMOUNTS = ("cores", "memory", "gpus")  # that are had of nodes, for the time of a session
+AMOUNTS = ("cores", "memory", "gpus")  # taken from nodes, for the time of a session
 STORAGE = "storage"
 MARKS = {
     "cores": "pledge:",
@@ -23,23 +23,23 @@ MARKS = {
     "gpus": "pledge@gpus:",
     STORAGE: "pledge@storage:",
 }
-ON, OFF = "pledge-on:", "pledge-off:"  # begin what is taken while a pledge is in force, and while it is not
+ON, OFF = "pledge-on:", "pledge-off:"  # prefixes of what is taken while a pledge is in force, and while it is not
 Sizes = Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class AddedPledge:
-    """A pledge that an operator added beside those of the settings."""
+    """A pledge that an operator added to those of the settings."""
 
     platform: str
     name: str
-    settings: Mapping[str, object]  # as the settings of a platform would have it
+    settings: Mapping[str, object]  # in the form of a platform's settings
     by: str = ""  # who changed it last
 
 
 @dataclass(frozen=True, slots=True)
 class Pledged:
-    """What is pledged under one name; None: nothing of that amount."""
+    """What is pledged under one name; an amount that is None is not pledged."""
 
     cores: int | None = None
     memory: int | None = None  # bytes
@@ -48,13 +48,13 @@ class Pledged:
     when: Schedule | None = None  # None: always
 
     def amount(self, name: str) -> int | None:
-        """How much of an amount."""
+        """Return how much of an amount is pledged, or None."""
         size: int | None = getattr(self, name)
         return size
 
 
 def pools_of_all(pledges: Mapping[str, Pledged], there: Mapping[str, int]) -> dict[str, int]:
-    """The pools of what is pledged and open of each amount, where a platform has so much of each in all."""
+    """Return the pools of what is pledged and open of each amount; `there` is what the platform has in all."""
     pools: dict[str, int] = {}
     for amount, mark in MARKS.items() if pledges else ():
         stated = {name: size for name, pledge in pledges.items() if (size := pledge.amount(amount)) is not None}
@@ -65,18 +65,18 @@ def pools_of_all(pledges: Mapping[str, Pledged], there: Mapping[str, int]) -> di
 
 
 def sizes_of(pools: Mapping[str, int], amount: str) -> dict[str, int]:
-    """What is pledged and open of an amount, as a calendar's pools say; empty if nothing of it is pledged."""
+    """Return what is pledged and open of an amount in a calendar's pools; empty if nothing of it is pledged."""
     mark = MARKS[amount]
     return {pool.removeprefix(mark): size for pool, size in pools.items() if pool.startswith(mark)}
 
 
 def find_scheduled(pools: Iterable[str]) -> frozenset[str]:
-    """The pledges that are not always in force."""
+    """Return the pledges that are not always in force."""
     return frozenset(pool.removeprefix(SCHEDULED) for pool in pools if pool.startswith(SCHEDULED))
 
 
 def most_of(names: Iterable[str], pools: Mapping[str, int]) -> Shape:
-    """The most that those could ever have who draw on these pledges, over all nodes."""
+    """Return the most that a booking on these pledges could ever have, over all nodes."""
     pool, scheduled = pool_of(names), find_scheduled(pools)
 
     def most(amount: str) -> int:
@@ -87,7 +87,7 @@ def most_of(names: Iterable[str], pools: Mapping[str, int]) -> Shape:
 
 
 def capacity_of(some: frozenset[str], sizes: Sizes, scheduled: frozenset[str]) -> int:
-    """The most that a set of pledges ever has of an amount: while a pledge is not in force, what it has is open."""
+    """Return the most that a set of pledges ever has of an amount; a pledge is open while it is not in force."""
     if not sizes:
         return MOST
     more = scheduled - some if OPEN in some else frozenset()
@@ -95,7 +95,7 @@ def capacity_of(some: frozenset[str], sizes: Sizes, scheduled: frozenset[str]) -
 
 
 def list_schedule_takes(pledges: Mapping[str, Pledged], now: datetime) -> Iterator[Take]:
-    """What is taken of sets of pledges because some are in force only at times, from the beginning of this day on."""
+    """Yield what is taken from sets of pledges because some are in force only at times, from this day on."""
     for name, pledge in pledges.items():
         if pledge.when is None:
             continue

@@ -14,13 +14,13 @@ from sublet.booking.model.pledge import is_pledge
 from sublet.booking.model.request import Window
 from sublet.booking.model.shape import Shape
 
-MOST_PLACEMENTS = 64  # ways to spread storage over pools that are searched, those in one pool first
-MOST_LOOKS = 4096  # steps in which further ones are looked for
+MOST_PLACEMENTS = 64  # the most placements that are tried, those in one pool first
+MOST_LOOKS = 4096  # the most steps in the search for further placements
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Which pool each piece of storage goes to, and what that comes to in each pool."""
+    """The pool of each piece of storage, and the total in each pool."""
 
     pools: Mapping[str, str]  # storage → pool
     totals: Mapping[str, int]  # pool → bytes
@@ -30,7 +30,7 @@ NOWHERE = Placement({}, {})
 
 
 def sizes_of_pools(calendar: Calendar, names: Sequence[str] = ()) -> dict[str, int]:
-    """The storage pools of a calendar, those that are named first, and the bytes of each."""
+    """Return the bytes of each storage pool of a calendar, the named ones first."""
     sizes = {name: size for name, size in calendar.pools.items() if not is_pledge(name)}
     return {name: sizes[name] for name in names if name in sizes} | sizes
 
@@ -38,9 +38,9 @@ def sizes_of_pools(calendar: Calendar, names: Sequence[str] = ()) -> dict[str, i
 def list_placements(
     sizes: Mapping[str, int], named: Mapping[str, str], pools: Mapping[str, int]
 ) -> tuple[Placement, ...]:
-    """The ways to spread storage over empty pools, all in one pool first; none: there is no room for it anywhere.
+    """Return the ways to spread storage over empty pools, all in one pool first; empty if it fits nowhere.
 
-    What names a pool goes there.
+    Storage that names a pool goes there.
     """
     if not sizes or not (pools or any(sizes.values())):
         return (NOWHERE,)
@@ -54,7 +54,7 @@ def list_placements(
 
 
 def _spread(sizes: Mapping[str, int], named: Mapping[str, str], pools: Mapping[str, int]) -> Iterator[dict[str, str]]:
-    """Each way in which no pool gets more than it has, the largest pieces first; a bounded search."""
+    """Yield placements in which no pool gets more than it has, the largest pieces first; the search is bounded."""
     order = sorted(sizes, key=lambda name: (name not in named, -sizes[name]))
     looks = iter(range(MOST_LOOKS))
 
@@ -90,7 +90,7 @@ def find_earliest(
     tail: timedelta,
     pledge: str,
 ) -> Spot | None:
-    """The earliest start with storage in whichever pools have room by then; of equals, the first placement."""
+    """Find the earliest start with storage in any pools that have room then; of equals, the first placement."""
     best: Spot | None = None
     soonest = min(window.start for window in windows)
     searched: set[frozenset[tuple[str, int]]] = set()

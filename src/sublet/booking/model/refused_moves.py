@@ -1,4 +1,4 @@
-"""What a session is doing, as the reason why it can't be changed as was asked."""
+"""The error that says why a session can't be changed as requested: what it is doing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STATES = {
     Phase.EXPIRED: "This offer has expired",
 }
 BEING_CANCELLED = "This session is being cancelled"
-WORDS: dict[str, str] = {Phase.REJECTED: "declined"}  # where the phase itself is not the word that people use
+WORDS: dict[str, str] = {Phase.REJECTED: "declined"}  # where people use another word than the phase
 HINTS: dict[str, str] = {
     "deleted": "Cancel it first: sublet cancel {session}",
     Phase.REJECTED: "`sublet cancel {session}` stops it.",
@@ -28,7 +28,7 @@ HINTS: dict[str, str] = {
 
 
 def refuse_move(phase: Phase, wanted: Phase | str, session: str, *, is_being_cancelled: bool = False) -> NotAllowedNow:
-    """The error that says why a session in this phase can't be `wanted` (a phase, or a participle)."""
+    """Return the error that says why a session in this phase can't be `wanted` (a phase, or a participle)."""
     state = BEING_CANCELLED if is_being_cancelled and phase not in OVER else STATES[phase]
     word = WORDS.get(wanted, wanted.lower())
     is_gone = phase in ENDING

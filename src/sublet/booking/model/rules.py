@@ -31,10 +31,10 @@ class Rule:
     only: str | tuple[str, ...] = ()
     cap: int | float | str | None = None  # a number, or text such as 16GiB or 8h
     refuse: str = ""  # why, in words for the person who asked
-    person: str | tuple[str, ...] = _ANYONE  # whom it is for
+    person: str | tuple[str, ...] = _ANYONE  # the people it applies to
 
     def __post_init__(self) -> None:
-        """A rule that could never do anything is a mistake."""
+        """Raise ValueError for a bad field or cap, and for a rule that could never do anything."""
         if not self.field or not all(self.field.split(".")):
             raise ValueError("a rule's field is a path like compute.cores.max")
         if not (self.pattern or self.only or self.refuse or self.cap is not None):
@@ -44,12 +44,12 @@ class Rule:
 
     @property
     def refused(self) -> str | tuple[str, ...]:
-        """The patterns that it refuses: everything, if it only says why."""
+        """The patterns that the rule refuses: everything, if it states only a reason."""
         return self.pattern or ("*" if self.refuse and not self.only and self.cap is None else ())
 
 
 class Ruled(NamedTuple):
-    """A document after the rules: changed by caps, with what is refused and what was changed."""
+    """A document with caps applied, the reasons for refusals, and notes on what was changed."""
 
     document: Mapping[str, Any]
     reasons: tuple[Reason, ...]
@@ -57,7 +57,7 @@ class Ruled(NamedTuple):
 
 
 def apply_rules(rules: Iterable[Rule], document: Mapping[str, Any], *names: str) -> Ruled:
-    """Apply each rule that is for whoever has these names to a full document, in order."""
+    """Apply to a full document, in order, each rule for a person who has one of these names."""
     reasons: list[Reason] = []
     notes: list[str] = []
     changed: Any = document
@@ -68,7 +68,7 @@ def apply_rules(rules: Iterable[Rule], document: Mapping[str, Any], *names: str)
 
 
 def _visit(value: Any, names: list[str], path: str, change: _Change, within: Any = None) -> Any:
-    """The value with every field at that path changed; what doesn't change is shared, not copied."""
+    """Return the value with every field at that path changed; unchanged parts are shared, not copied."""
     if isinstance(value, list):
         items = [_visit(item, names, f"{path}[{i}]", change, within) for i, item in enumerate(value)]
         return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
@@ -90,14 +90,14 @@ def _find_named(value: Mapping[str, Any], name: str) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """What one rule does to a value, and where it says so."""
+    """What one rule does to a value, with the lists to which it adds reasons and notes."""
 
     rule: Rule
     reasons: list[Reason]
     notes: list[str]
 
     def __call__(self, value: Any, path: str, within: Any) -> Any:
-        """The value to put there; `within` is the map that it is in."""
+        """Return the value to put there; `within` is the map that contains it."""
         if isinstance(value, Mapping):
             if "*" in self.rule.refused:
                 self.reasons.append(_refuse(path, "", self.rule.refuse))
@@ -117,14 +117,14 @@ class _Change:
             self.reasons.append(_refuse(path, text, why, allowed, _each(rule.only)[0]))
 
     def _cap_range(self, value: Mapping[str, Any], path: str) -> Mapping[str, Any]:
-        """A cap on a range is a cap on its max."""
+        """Apply the cap to the max of a range."""
         if self.rule.cap is None or "max" not in value:
             return value
         capped = self._cap(value["max"], f"{path}.max", value)
         return value if capped is value["max"] else {**value, "max": capped}
 
     def _cap(self, value: Any, path: str, within: Any) -> Any:
-        """The most that is allowed; what must be more can't be lowered and is refused."""
+        """Lower a value to the cap; refuse it if the minimum is above the cap."""
         cap = self.rule.cap
         limit = as_text(cap)
         if not _above(value, path, cap):
@@ -153,7 +153,7 @@ def _above(value: Any, path: str, cap: Any) -> bool:
 
 
 def _amount(value: Any, path: str, cap: Any) -> float | None:
-    """A value as a number to compare: bytes, seconds or a count; None if it isn't one, which the reader will say."""
+    """Return a value in bytes, seconds or as a count; None if it isn't one, which is reported when it is read."""
     try:
         if "memory" in path or path.endswith(("size", "size.min", "size.max")):
             return parse_memory(value) if isinstance(value, str) else gib(value)

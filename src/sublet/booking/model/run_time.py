@@ -1,8 +1,8 @@
-"""How long a session will run: as the earlier runs of the same program did that are most like it.
+"""How long a session will run, predicted from the most similar earlier runs of the same program.
 
-A time limit says little: people ask for several times of what they need. So the limit that was asked for is used to
-find alike runs, beside the size, the platform and the queue, and what those took is told as percentiles. Only runs
-that ended well count. How well this does on real workloads is in docs/estimates.md.
+A time limit says little, because people ask for several times what they need. So the limit, like the size, the
+platform and the queue, only helps to find similar runs; the prediction is percentiles of what those took. Only
+successful runs count. docs/estimates.md shows how well this works on real workloads.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from typing import Literal
 
 from sublet.kernel.texts import describe_duration
 
-ENOUGH = 5  # runs; fewer say nothing
-NEAREST = 30  # of them, those that are most alike are looked at
-TRIED = 20  # of them, the newest are predicted from those before
-INSIDE = 0.8  # the part of all runs that is to be inside
-MOST_DOUBT = 2.0  # a spread gets no wider than by this factor: one that says nothing helps nobody
-LEAST = 1.0  # seconds; what takes less is all alike
-OF_SIZE = 1.0  # what an e-fold of the cores counts
-OF_LIMIT = 1.0  # what an e-fold of the time limit counts
-OF_PLATFORM = 1.0  # what another platform counts
-OF_QUEUE = 0.25  # and another queue of the same
-OF_AGE = 0.02  # what each run since then counts
+ENOUGH = 5  # runs; fewer give no estimate
+NEAREST = 30  # the most similar runs, which are used
+TRIED = 20  # the newest runs, which are predicted from those before them
+INSIDE = 0.8  # the share of runs that should be inside the spread
+MOST_DOUBT = 2.0  # the largest factor that widens a spread: a wider one would say nothing
+LEAST = 1.0  # seconds; shorter runs count as equal
+OF_SIZE = 1.0  # the distance for an e-fold of the cores
+OF_LIMIT = 1.0  # the distance for an e-fold of the time limit
+OF_PLATFORM = 1.0  # the distance for another platform
+OF_QUEUE = 0.25  # the distance for another queue of the same platform
+OF_AGE = 0.02  # the distance for each newer run
 MINUTE = timedelta(minutes=1)
 Whose = Literal["own", "all"]
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one run used, and how it was run."""
+    """One earlier run: what it used, and how it was run."""
 
     wall: float  # seconds
     cores: float = 0.0  # on average, over all its nodes; 0: not known
@@ -46,22 +46,22 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class RunEstimate:
-    """How long it will run: in eight of ten cases between `low` and `high`."""
+    """How long a session will run: in eight of ten cases between `low` and `high`."""
 
     low: timedelta
     likely: timedelta
     high: timedelta
-    runs: int  # that are known of the program
+    runs: int  # known runs of the program
     program: str = ""
     whose: Whose = "own"
 
     def describe(self) -> str:
-        """`12 to 19 min, by your last 34 runs of sim.py`."""
+        """Describe the estimate, as `12 to 19 min, by your last 34 runs of sim.py`."""
         whose = "your" if self.whose == "own" else "everybody's"
         return f"{describe_range(self.low, self.high)}, by {whose} last {self.runs} runs of {self.program}"
 
     def find_end(self, start: datetime) -> datetime:
-        """By when it is likely to be over, if it starts then, to the minute."""
+        """Return by when a session with this start will probably end, rounded up to the minute."""
         end = start + self.high
         whole = end.replace(second=0, microsecond=0)
         return whole if whole == end else whole + MINUTE
@@ -69,15 +69,15 @@ class RunEstimate:
 
 @dataclass(frozen=True, slots=True)
 class RunHistory:
-    """What is known of a program: its newest runs, the oldest first, and how far off predictions of them were."""
+    """The newest runs of a program, the oldest first, and how far off predictions of them were."""
 
     runs: tuple[Run, ...] = ()
     program: str = ""
     whose: Whose = "own"
-    doubt: float = 1.0  # by what factor the spread is wider than that of the runs
+    doubt: float = 1.0  # the factor by which the spread of the runs is widened
 
     def estimate(self, platform: str, queue: str, size: int, limit: timedelta) -> RunEstimate | None:
-        """How long the next one will run there; None if too little is known. None runs longer than it is allowed."""
+        """Estimate how long the next run will take there, at most its limit; None if too little is known."""
         if len(self.runs) < ENOUGH:
             return None
         like = Run(0.0, 0.0, 0, platform, queue, size, limit.total_seconds())
@@ -90,12 +90,12 @@ UNKNOWN = RunHistory()
 
 
 def make_history(runs: Sequence[Run], program: str, whose: Whose = "own") -> RunHistory:
-    """The history of these runs: each of the newest is predicted from those before it, to see how far off that is."""
+    """Build the history of these runs, with the doubt in predictions of the newest from those before them."""
     return RunHistory(tuple(runs), program, whose, find_doubt(runs))
 
 
 def find_doubt(runs: Sequence[Run]) -> float:
-    """The factor by which spreads had to be wider so that eight of ten of the newest runs were inside; at most 2."""
+    """Return the factor, at most 2, by which spreads must be wider to contain eight of ten of the newest runs."""
     misses = []
     for number in range(max(ENOUGH, len(runs) - TRIED), len(runs)):
         low, _, high = predict_run(runs[:number], runs[number])
@@ -105,13 +105,13 @@ def find_doubt(runs: Sequence[Run]) -> float:
 
 
 def widen(spread: tuple[float, float, float], doubt: float) -> tuple[float, float, float]:
-    """The spread, wider on both sides by a factor."""
+    """Widen a spread on both sides by a factor."""
     low, likely, high = spread
     return low / doubt, likely, high * doubt
 
 
 def predict_run(runs: Sequence[Run], like: Run) -> tuple[float, float, float]:
-    """The 10th, 50th and 90th percentile of what the runs took that are most like this one, in seconds."""
+    """Return the 10th, 50th and 90th percentile of the times of the most similar runs, in seconds."""
     ages = range(len(runs) - 1, -1, -1)
     nearest = nsmallest(NEAREST, zip(ages, runs, strict=True), key=lambda each: _measure(each[0], each[1], like))
     took = sorted(run.wall for _, run in nearest)
@@ -132,7 +132,7 @@ def _measure(age: int, run: Run, like: Run) -> tuple[float, int]:
 
 
 def find_percentile(ordered: Sequence[float], part: float) -> float:
-    """The value that a further one stays below with this probability; at most the largest of the ordered values."""
+    """Return the value that another one stays below with this probability; at most the largest of the values."""
     at = min(max(part * (len(ordered) + 1) - 1, 0.0), len(ordered) - 1.0)
     low = floor(at)
     high = min(low + 1, len(ordered) - 1)
@@ -140,7 +140,7 @@ def find_percentile(ordered: Sequence[float], part: float) -> float:
 
 
 def describe_range(low: timedelta, high: timedelta) -> str:
-    """`12 to 19 min`, `under 1 s`, `40 s to 1 h 20 min`."""
+    """Describe a range, as `12 to 19 min`, `1 s` or `40 s to 1 h 20 min`."""
     first, last = (_read(length) for length in (low, high))
     if first == last:
         return first

@@ -1,4 +1,4 @@
-"""When something is in force in a week: `nights, weekends`, or `Mon-Fri 18:00-08:00, Sat-Sun`, in a zone's own time."""
+"""Weekly schedules: `nights, weekends`, or `Mon-Fri 18:00-08:00, Sat-Sun`, in a zone's local time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 WORDS = {"nights": "mon-sun 20:00-08:00", "weekends": "sat-sun", "always": "mon-sun"}
-AHEAD = timedelta(days=400)  # so far it is worked out
+AHEAD = timedelta(days=400)  # how far ahead hours are computed
 DAY = timedelta(days=1)
 PART = re.compile(r"([a-z]{3})(?:-([a-z]{3}))?(?:\s+(\d\d?):(\d\d)-(\d\d?):(\d\d))?")
 Hours = tuple[datetime, datetime]
@@ -18,13 +18,13 @@ Hours = tuple[datetime, datetime]
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Hours of the week, each on the day on which it begins; one that ends before it begins ends on the next day."""
+    """Hours of the week, each listed on the day on which it begins; they may end on the next day."""
 
-    parts: tuple[tuple[int, int, int], ...]  # a weekday from 0, and from which to which minute
+    parts: tuple[tuple[int, int, int], ...]  # a weekday from 0, and the minutes of begin and end
     zone: str = "UTC"
 
     def hours(self, now: datetime) -> list[Hours]:
-        """When it is in force, from the beginning of this day on, in one piece where two meet."""
+        """Return when the schedule is in force, from the beginning of this day on, with adjoining hours merged."""
         zone = ZoneInfo(self.zone)
         first = now.astimezone(zone).date() - DAY
         begins = first_moment(now)
@@ -39,12 +39,12 @@ class Schedule:
 
 
 def first_moment(now: datetime) -> datetime:
-    """When the day began, in UTC: what is worked out changes once a day, and not with each look."""
+    """Return when the day began in UTC, so that computed hours change only once a day."""
     return now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def off_hours(schedule: Schedule, now: datetime) -> list[Hours]:
-    """When it is not in force."""
+    """Return when the schedule is not in force."""
     begins = first_moment(now)
     hours = schedule.hours(now)
     edges = [begins, *(moment for pair in hours for moment in pair), begins + AHEAD]
@@ -52,7 +52,7 @@ def off_hours(schedule: Schedule, now: datetime) -> list[Hours]:
 
 
 def parse_schedule(text: str, zone: str = "UTC") -> Schedule:
-    """Read one; ValueError if it is none, or if there is no such zone."""
+    """Parse a schedule; raise ValueError if it is malformed or the time zone is unknown."""
     try:
         ZoneInfo(zone)
     except (ValueError, OSError, KeyError) as error:
@@ -83,7 +83,7 @@ def _read_minutes(hour: str | None, minute: str | None, otherwise: int) -> int:
 
 
 def _moment(day: date, minutes: int, zone: ZoneInfo) -> datetime:
-    """A time of the wall clock: a day on which clocks change has its own hours."""
+    """Return a wall-clock time in UTC, which depends on clock changes on that day."""
     days, rest = divmod(minutes, 24 * 60)
     return datetime.combine(day + days * DAY, time(rest // 60, rest % 60), zone).astimezone(UTC)
 

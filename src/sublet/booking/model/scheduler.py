@@ -1,7 +1,7 @@
-"""What a person can ask of a cluster's scheduler beside amounts and time: one value, and the table that it is made of.
+"""Options of a cluster's scheduler besides amounts and time: one value, and the table that it is made from.
 
-A further option is one line in `SchedulerOptions`. The words of the short form and of the full one, the flags of the
-command line, what a lease can say, and the words for sbatch are made from that line.
+A new option is one field of `SchedulerOptions`. The fields of short and full requests, the flags of the command
+line, the options of leases and the flags of sbatch are made from it.
 """
 
 from __future__ import annotations
@@ -12,35 +12,35 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from typing import Any
 
-PLAIN = r"[A-Za-z0-9_][\w.+@:,&|*()\[\]-]*"  # what Slurm can know by a name, or by several with signs between them
-FEATURES = r"[A-Za-z0-9_][\w=/.+@:,&|*()\[\]-]*"  # Kubernetes knows them as labels: example.com/disk=ssd
+PLAIN = r"[A-Za-z0-9_][\w.+@:,&|*()\[\]-]*"  # a name that Slurm accepts, or several with operators between them
+FEATURES = r"[A-Za-z0-9_][\w=/.+@:,&|*()\[\]-]*"  # Kubernetes has them as labels: example.com/disk=ssd
 MAIL = r"(?i)(begin|end|fail|requeue|time_limit|all|none)(,(begin|end|fail|requeue|time_limit|all|none))*"
 NAME = re.compile(r"[a-z][a-z-]*")  # of a free option
 VALUE = re.compile(r"[\x20-\x7e]{1,500}")  # of a free option
-MOST_NICE = 2_147_483_645  # that Slurm knows
+MOST_NICE = 2_147_483_645  # the largest that Slurm accepts
 MOST_FREE = 20
-OPTION = "option"  # under which a field says what it is
+OPTION = "option"  # the key of an option's description in a field's metadata
 
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """One option of a scheduler: its type, its help, what sbatch calls it, and what it may be."""
+    """One scheduler option: its type, its help, its name in sbatch, and its allowed values."""
 
     name: str
     kind: type  # str, int, bool, or tuple for free options
-    noun: str  # "A constraint": how a sentence begins that is about it
+    noun: str  # "A constraint": begins sentences about the option
     label: str  # of its field in a form
     help: str  # of its flag, and of its field
     metavar: str = "NAME"
-    sbatch: str = ""  # what sbatch calls it; empty: its platform says it otherwise
-    pattern: str = ""  # that text must match; empty: any one line
-    most: int = 0  # of a number, from 0
-    is_open: bool = False  # harms nobody else: on a gateway anyone may say it
-    flag: str = ""  # on the command line, if not by its name
+    sbatch: str = ""  # its flag in sbatch; empty: the platform handles it in another way
+    pattern: str = ""  # which text must match; empty: any single line
+    most: int = 0  # the largest number that is allowed, from 0
+    is_open: bool = False  # harms nobody else: on a gateway anyone may use it
+    flag: str = ""  # on the command line, if it differs from the name
 
     @property
     def flag_name(self) -> str:
-        """What the command line calls it."""
+        """The option's flag on the command line."""
         return self.flag or f"--{self.name.replace('_', '-')}"
 
 
@@ -51,7 +51,7 @@ def _option(kind: type, noun: str, label: str, help: str, **more: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class SchedulerOptions:
-    """What is asked of a scheduler: from the request, by its offer and its job, to the words for sbatch."""
+    """What is asked of a scheduler: one value from the request through the offer and the job to sbatch."""
 
     queue: str = _option(str, "A queue", "Queue", "On a cluster: only in this queue.")
     qos: str = _option(str, "A qos", "Quality of service", "On a cluster: the quality of service.", sbatch="qos")
@@ -128,21 +128,21 @@ class SchedulerOptions:
     )
 
     def list_asked(self) -> dict[str, Any]:
-        """What was asked for, by its name."""
+        """Return the options that are set, by name."""
         values = {option.name: getattr(self, option.name) for option in fields(self)}
         return {option.name: values[option.name] for option in fields(self) if values[option.name] != option.default}
 
     def over(self, usual: SchedulerOptions) -> SchedulerOptions:
-        """These, and where they say nothing, the usual ones; free options of both."""
+        """Return these options on top of the usual ones, with the free options of both."""
         return replace(usual, **self.list_asked() | {"options": (*usual.options, *self.options)})
 
     def document(self) -> dict[str, Any]:
-        """As a request's document has it."""
+        """Return the options as they are written in a request."""
         asked = self.list_asked()
         return asked | ({"options": dict(map(split_free, self.options))} if self.options else {})
 
     def words(self) -> Iterator[tuple[str, str]]:
-        """What sbatch is told: each option's name and value; an empty value is none."""
+        """Yield the flags of sbatch as names and values; an empty value means a flag without one."""
         specs = scheduler_specs()
         for name, value in self.list_asked().items():
             if specs[name].sbatch:
@@ -150,7 +150,7 @@ class SchedulerOptions:
         yield from self.free()
 
     def free(self) -> Iterator[tuple[str, str]]:
-        """The free options, as names and values; an empty value is none."""
+        """Yield the free options as names and values; an empty value means a flag without one."""
         for text in self.options:
             name, _, value = text.partition("=")
             yield name, value
@@ -158,7 +158,7 @@ class SchedulerOptions:
 
 @cache
 def scheduler_specs() -> Mapping[str, Spec]:
-    """The table: name → option."""
+    """Return all options by name."""
     return {option.name: Spec(option.name, **option.metadata[OPTION]) for option in fields(SchedulerOptions)}
 
 
@@ -167,13 +167,13 @@ SCHEDULER_NAMES = tuple(scheduler_specs())
 
 
 def type_option(spec: Spec, value: Any) -> Any:
-    """What a person typed, as a request's document has it; free options are a list of texts."""
+    """Convert what a person typed to the form of a request; free options come as a list of texts."""
     if spec.kind is tuple:
         return dict(split_free(text.removeprefix("--")) for text in value)
     return int(value) if spec.kind is int and value.isascii() and value.isdigit() else value
 
 
 def split_free(text: str) -> tuple[str, str | bool]:
-    """`NAME=VALUE` as a name and a value, `NAME` as one that is on."""
+    """Split `NAME=VALUE` into a name and a value; `NAME` alone has the value True."""
     name, equals, value = text.partition("=")
     return name, value if equals else True

@@ -1,4 +1,4 @@
-"""Which scheduler options count on a platform, and who may choose them there."""
+"""Which scheduler options a platform takes, and who may choose them there."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OPERATORS = "on a gateway its operator chooses"
 def find_refused(
     asked: SchedulerOptions, platform: str, takes: Callable[[str], bool], allowed: Collection[str] | None
 ) -> Reason | None:
-    """Why one of these can't be chosen on a platform; `allowed` is what a gateway's operator lets people choose."""
+    """Return why an option can't be chosen on a platform, or None; `allowed` is what a gateway's operator permits."""
     for spec, field, name, value in _each(asked):
         why = "" if takes(spec.name) else NONE_HERE
         if not why and not _is_allowed(spec, name, allowed):
@@ -27,13 +27,13 @@ def find_refused(
 
 
 def list_choosable(takes: Callable[[str], bool], allowed: Collection[str] | None) -> tuple[Spec, ...]:
-    """The options that people can choose where these are taken; free ones, if an operator allows any of them."""
+    """List the options that people can choose on a platform; free ones if the operator allows any of them."""
     specs = [spec for name, spec in scheduler_specs().items() if takes(name)]
     return tuple(spec for spec in specs if any(_is_allowed(spec, name, allowed) for name in _names(spec, allowed)))
 
 
 def _names(spec: Spec, allowed: Collection[str] | None) -> Collection[str]:
-    """Under which names an operator can allow an option."""
+    """Return the names under which an operator can allow an option."""
     is_free = spec.kind is tuple and allowed is not None
     return set(allowed or ()) - set(scheduler_specs()) if is_free else (spec.name,)
 
@@ -43,7 +43,7 @@ def _is_allowed(spec: Spec, name: str, allowed: Collection[str] | None) -> bool:
 
 
 def _each(asked: SchedulerOptions) -> Iterator[tuple[Spec, str, str, Any]]:
-    """Each option, where it stands, under which name an operator allows it, and its value; free ones one by one."""
+    """Yield each option with its field, the name under which an operator allows it, and its value; free ones singly."""
     for name, value in asked.list_asked().items():
         spec = scheduler_specs()[name]
         if spec.kind is not tuple:

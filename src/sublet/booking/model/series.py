@@ -1,4 +1,4 @@
-"""A recurring booking: one request at times that come again, taken by one accept as many sessions."""
+"""A recurring booking: one request at recurring times, accepted at once as many sessions."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ EXAMPLE = "Write days, hours and a zone, as in 'mon 09:00-12:00 Europe/Berlin' o
 class SeatState(StrEnum):
     """What became of one seat of one occurrence."""
 
-    OFFERED = "offered"  # it is held, until the offers expire
+    OFFERED = "offered"  # held until the offers expire
     BOOKED = "booked"  # it is a session
     MISSED = "missed"  # there was no room for it
     SKIPPED = "skipped"  # it was left out later
-    RELEASED = "released"  # nobody took it, and its organiser gave it back
+    RELEASED = "released"  # nobody took it, and its organiser released it
     MOVED = "moved"  # to another time, which is an occurrence of its own
     CANCELLED = "cancelled"  # with the whole booking, before its time was over
 
 
 class SeriesState(StrEnum):
-    """Where a booking is in its life."""
+    """The state of a booking."""
 
     OFFERED = "offered"
     BOOKED = "booked"
@@ -46,8 +46,8 @@ class BookedSeat:
     end: datetime
     state: SeatState = SeatState.OFFERED
     offer: str = ""  # the id of the offer, and so of the session
-    why: str = ""  # it was missed
-    taker: str = ""  # the person whose it has become; empty: it is the organiser's
+    why: str = ""  # why it was missed
+    taker: str = ""  # the person who took it; empty: it is the organiser's
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +59,16 @@ class Series:
     name: str
     every: str  # days, hours and zone
     seats_each: int
-    fit: str  # all, or some: whether those are taken that fit
+    fit: str  # `all`, or `some`: whether to book only the times that fit
     document: str  # the request of each, in the short form
     created: datetime
     expires: datetime  # until when it can be accepted
     state: SeriesState = SeriesState.OFFERED
     seats: tuple[BookedSeat, ...] = ()
-    group: str = ""  # whose members may take its seats, one each; empty: nobody
+    group: str = ""  # whose members may take its seats, one each; empty: nobody's
 
     def on(self, day: date) -> list[BookedSeat]:
-        """What is booked on a day, by the clock of the booking's zone."""
+        """Return the organiser's booked seats on a day, by the clock of the booking's zone."""
         zone = zone_of(read_rule(self.every).zone)
         return [seat for seat in self.own if seat.start.astimezone(zone).date() == day]
 
@@ -79,11 +79,11 @@ class Series:
 
     @property
     def own(self) -> list[BookedSeat]:
-        """Those of them that are still the organiser's: what others took is theirs."""
+        """The booked seats that are still the organiser's, because nobody took them."""
         return [seat for seat in self.booked if not seat.taker]
 
     def choose_for(self, person: str, now: datetime, day: date | None = None) -> list[BookedSeat]:
-        """A free seat at each time to come (or on a day) at which someone has none yet."""
+        """Choose a free seat at each future time, or on one day, at which the person has none yet."""
         zone = zone_of(read_rule(self.every).zone)
         has = {seat.number for seat in self.booked if seat.taker == person}
         chosen: dict[int, BookedSeat] = {}
@@ -94,13 +94,13 @@ class Series:
         return list(chosen.values())
 
     def give_to(self, session: str, person: str) -> Series:
-        """The same, where the seat that is this session is someone's."""
+        """Return the booking with the seat of this session taken by a person."""
         seats = (replace(seat, taker=person) if seat.offer == session else seat for seat in self.seats)
         return replace(self, seats=tuple(seats))
 
 
 def read_rule(every: str) -> Recurring:
-    """Days, hours and zone; BadRequest if that does not come again."""
+    """Parse days, hours and zone; raise BadRequest if they don't recur."""
     rule = parse_start(every, datetime(2000, 1, 1, tzinfo=UTC))
     if not isinstance(rule, Recurring):
         raise BadRequest(detail=f"`every`: {every!r} comes only once", hint=EXAMPLE)
@@ -116,9 +116,9 @@ def plan_occurrences(
     until: datetime | None = None,
     without: Collection[date] = (),
 ) -> list[Window]:
-    """The times of a booking, each by the zone's clock of that day: so many, or until a time, but not on some days.
+    """Return the times of a booking by the zone's clock: `count` of them, or until a time, without some days.
 
-    In the night in which clocks go forward a time that there is not is left out, and one that is shorter is shorter.
+    When clocks go forward, a time that doesn't exist is left out, and one that contains the change is shorter.
     """
     if (count is None) == (until is None):
         raise BadRequest(detail="say either how often or until when", hint="Give --count 10, or --until 2027-02-28.")
@@ -139,12 +139,12 @@ def plan_occurrences(
 
 
 def _begins_as_asked(window: Window, rule: Recurring) -> bool:
-    """Whether its time of day is one that there is on that day: clocks may have gone forward over it."""
+    """Whether the window begins at the requested time of day, which doesn't exist if clocks skip it."""
     return window.start.astimezone(zone_of(rule.zone)).time() == time.fromisoformat(rule.begins)
 
 
 def check_size(times: Sequence[Window], seats: int) -> None:
-    """Refuse a booking of too many sessions."""
+    """Raise BadRequest if a booking has too many sessions, or no seats."""
     if seats < 1 or len(times) * seats > MOST:
         detail = f"{len(times)} times with {seats} seats each are {len(times) * seats} sessions"
         raise BadRequest(detail=detail, hint=f"One booking has from 1 to {MOST} sessions: make several.")

@@ -1,4 +1,4 @@
-"""What a session takes: of each node, and in all. One value from the request, by the offer, to the job."""
+"""What a session takes of each node and in all: one value from the request through the offer to the job."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Shape:
     cores: int
     memory: int  # in bytes
     gpus: int = 0
-    disk: int = 0  # in bytes, of the node's own
+    disk: int = 0  # in bytes, local to the node
 
 
 OF_A_NODE = tuple(field.name for field in fields(Shape))
@@ -27,34 +27,34 @@ class HasSizes(Protocol):
 
     @property
     def cores(self) -> int:
-        """How many."""
+        """The number of cores."""
 
     @property
     def memory(self) -> int:
-        """How many bytes."""
+        """The bytes of memory."""
 
     @property
     def gpus(self) -> int:
-        """How many."""
+        """The number of GPUs."""
 
     @property
     def disk(self) -> int:
-        """How many bytes of the node's own."""
+        """The bytes of the node's local disk."""
 
 
 def sizes_of(sized: HasSizes) -> dict[str, Any]:
-    """What it has, or takes, of a node, by name: what travels, and what programs are told."""
+    """Return the sizes by name, as documents and programs use them."""
     return {name: getattr(sized, name) for name in OF_A_NODE}
 
 
 def is_enough(there: HasSizes, wanted: HasSizes) -> bool:
-    """Whether one has at least as much of everything as the other."""
+    """Whether `there` has at least as much of everything as `wanted`."""
     return all(getattr(there, name) >= getattr(wanted, name) for name in OF_A_NODE)
 
 
 @dataclass(frozen=True, slots=True)
 class TotalAmounts:
-    """What one session takes, over all its nodes together."""
+    """What one session takes over all its nodes."""
 
     cores: int = 0
     memory: int = 0  # bytes
@@ -64,21 +64,21 @@ class TotalAmounts:
 
     @property
     def hours(self) -> float:
-        """Its core-hours."""
+        """The session's core-hours."""
         return self.cores * (self.time / timedelta(hours=1))
 
 
 @dataclass(frozen=True, slots=True)
 class Amounts:
-    """So many nodes, of each of them so much, for so long."""
+    """A number of nodes, what is taken of each, and for how long."""
 
     shape: Shape  # of each node
     nodes: int = 1
     time: timedelta = timedelta(0)
-    parts: int = 1  # jobs that it is made of, each with all of the above
+    parts: int = 1  # the number of jobs, each with all of the above
 
     @property
     def total(self) -> TotalAmounts:
-        """The same over all nodes of all parts."""
+        """The totals over all nodes of all parts."""
         nodes, each = self.nodes * self.parts, self.shape
         return TotalAmounts(each.cores * nodes, each.memory * nodes, each.gpus * nodes, nodes, self.time)

@@ -1,6 +1,6 @@
-"""Times as people say them: `tonight`, `next tuesday 9am`, `in 2 hours`, `after friday 17:00`.
+"""Times in everyday words: `tonight`, `next tuesday 9am`, `in 2 hours`, `after friday 17:00`.
 
-Each is a window by the clock of `now`: whoever calls gives `now` in the time zone of the person who said it.
+Each is a window in the time zone of `now`, so callers pass `now` in the zone of the person who wrote it.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from sublet.booking.model.amounts import parse_duration
 from sublet.booking.model.request import Window
 from sublet.kernel.errors import BadAmount
 
-SLACK = timedelta(minutes=5)  # how much later than a single instant it may begin; nobody can take an offer any faster
+SLACK = timedelta(minutes=5)  # how much later than a single instant a start may be; nobody accepts offers faster
 OPEN_END = timedelta(days=30)  # how far `after` reaches
 DAY, WEEK = timedelta(days=1), timedelta(days=7)
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 DAWN = time(6)
-# Parts of a day: from when, and until when; what ends before it begins ends on the day after.
+# Parts of a day: begin and end; an end before the begin is on the next day.
 PARTS = {
     "morning": (time(6), time(12)),
     "afternoon": (time(12), time(18)),
@@ -37,14 +37,14 @@ _OF_TEN = {"a": "1", "an": "1", "one": "1", "half": "0.5"}
 
 
 class Hours(NamedTuple):
-    """A time of day, or two: from when until when."""
+    """A time of day, or a range of two."""
 
     begins: time
     ends: time | None
 
 
 def parse_spoken(words: Sequence[str], now: datetime) -> Window | None:
-    """The window that these words name, by the clock of `now`; None for words of another kind."""
+    """Parse words as a window in the time zone of `now`; return None if they name no time."""
     spoken = [word.lower().rstrip(",") for word in words if word.lower().rstrip(",") not in FILLERS]
     match spoken:
         case []:
@@ -73,7 +73,7 @@ def _in(words: list[str], now: datetime) -> Window:
 
 
 def _day_and_hours(words: list[str], now: datetime) -> Window | None:
-    """A day, a time of day, or both, in either order."""
+    """Parse a day, a time of day, or both in either order; return None for other words."""
     for count in range(min(len(words), 2), -1, -1):
         for day_words, rest in ((words[:count], words[count:]), (words[len(words) - count :], words[: -count or None])):
             day, hours = _read_day(day_words, now), _read_hours(rest)
@@ -84,7 +84,7 @@ def _day_and_hours(words: list[str], now: datetime) -> Window | None:
 
 @dataclass(frozen=True)
 class Days:
-    """A day or several: the first, how many, whether a week later is meant if it is over, and which part of it."""
+    """One or more days: the first, how many, whether to repeat later if they are over, and which part of the day."""
 
     first: date
     count: int = 1
@@ -98,7 +98,7 @@ def _read_day(words: list[str], now: datetime) -> Days | None:
         case ["today"]:
             return Days(today)
         case ["tonight"]:
-            night = today if now.time() >= DAWN else today - DAY  # it is still dark
+            night = today if now.time() >= DAWN else today - DAY  # before dawn it is still last night
             return Days(night, part="night")
         case ["tomorrow"]:
             return Days(today + DAY)
@@ -110,7 +110,7 @@ def _read_day(words: list[str], now: datetime) -> Days | None:
 
 
 def _read_weekday(words: list[str], today: date) -> Days | None:
-    """`next` is always after today."""
+    """Parse a weekday, week or weekend; `next` is always after today."""
     match words:
         case ["next", "week"]:
             return Days(today + timedelta(days=7 - today.weekday()), 7)
@@ -130,7 +130,7 @@ def _next(number: int, today: date) -> date:
 
 
 def weekday(name: str) -> int | None:
-    """Which day of the week it is, from 0: its name, or three letters and more of it."""
+    """Return the number of a weekday, from 0, by its name or at least three letters of it; None for other words."""
     fits = [number for number, whole in enumerate(WEEKDAYS) if len(name) >= 3 and whole.startswith(name)]
     return fits[0] if fits else None
 
@@ -143,7 +143,7 @@ def _a_date(text: str) -> date:
 
 
 def _read_hours(words: list[str]) -> Hours | None:
-    """`9am`, `9 am`, `14:00`, `noon`, `morning`, `9am-5pm`, `from 9 to 17:30`."""
+    """Parse hours such as `9am`, `9 am`, `14:00`, `noon`, `morning`, `9am-5pm` or `from 9 to 17:30`."""
     if not words:
         return None
     text = "".join(words).removeprefix("from").removeprefix("between").replace("–", "-")
@@ -157,7 +157,7 @@ def _read_hours(words: list[str]) -> Hours | None:
 
 
 def parse_clock(text: str, *, alone: bool = False) -> time | None:
-    """A time of day; a number that stands alone is none."""
+    """Parse a time of day; with `alone`, a bare number is not a time. Return None for other text."""
     if text in NAMED_HOURS:
         return NAMED_HOURS[text]
     match = _CLOCK.fullmatch(text)
@@ -174,7 +174,7 @@ def parse_clock(text: str, *, alone: bool = False) -> time | None:
 
 
 def _window(day: Days | None, hours: Hours | None, now: datetime) -> Window:
-    """The first such window that isn't over; one that has begun begins now."""
+    """Return the first such window that isn't over; one that is already open begins now."""
     wanted = day or Days(now.date(), repeats=True)
     step = WEEK if day else DAY
     if wanted.part and hours and hours.ends is None and wanted.part == "night" and hours.begins < DAWN:
@@ -199,5 +199,5 @@ def _on(day: Days, hours: Hours | None, zone: tzinfo) -> Window:
 
 
 def _instant(day: date, clock: time, zone: tzinfo) -> datetime:
-    """What that clock shows then: a time that is skipped is as much later, one that comes twice is its first."""
+    """Return a wall-clock time in UTC; a skipped time moves later by the gap, and a repeated one is its first."""
     return datetime.combine(day, clock, zone).astimezone(UTC)

@@ -1,4 +1,4 @@
-"""How long it takes until all data of a session is there: as it was predicted, and as it was."""
+"""How long staging a session's data takes: the prediction, and the actual time."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ SECOND = timedelta(seconds=1)
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """A length of time that is not known exactly: in nine of ten cases it is no longer than `high`."""
+    """An uncertain length of time: in nine of ten cases it is no longer than `high`."""
 
     low: timedelta = NO_TIME
     likely: timedelta = NO_TIME
     high: timedelta = NO_TIME
 
     def __add__(self, other: Spread) -> Spread:
-        """One after another."""
+        """Return how long both take, one after the other."""
         return Spread(self.low + other.low, self.likely + other.likely, self.high + other.high)
 
     def __or__(self, other: Spread) -> Spread:
-        """Beside one another."""
+        """Return how long both take, side by side."""
         return Spread(max(self.low, other.low), max(self.likely, other.likely), max(self.high, other.high))
 
 
 def exactly(length: timedelta) -> Spread:
-    """A length that somebody is sure of."""
+    """Return a spread without uncertainty."""
     return Spread(length, length, length)
 
 
 def one_after_another(lengths: Iterable[Spread]) -> Spread:
-    """What they take together, in turn."""
+    """Return how long all take, one after another."""
     return reduce(Spread.__add__, lengths, Spread())
 
 
 def side_by_side(lengths: Iterable[Spread]) -> Spread:
-    """What they take together, at the same time."""
+    """Return how long all take, side by side."""
     return reduce(Spread.__or__, lengths, Spread())
 
 
@@ -50,13 +50,13 @@ class StagingEstimate:
     """How long staging takes on one platform."""
 
     time: Spread = Spread()
-    items: Mapping[str, timedelta] = field(default_factory=dict)  # of each item of data: no longer than this
+    items: Mapping[str, timedelta] = field(default_factory=dict)  # data item → how long it takes at most
     there: tuple[str, ...] = ()  # the items that the platform has already
-    samples: int = 0  # measured transfers that this rests on; none: it is a guess
+    samples: int = 0  # measured transfers that it is based on; 0: a guess
 
     @property
     def lead(self) -> timedelta:
-        """How long before its start a session's staging begins, so that it is done in time; a moment is no time."""
+        """How long before the start staging must begin; 0 if it takes less than a second."""
         return self.time.high if self.time.high >= SECOND else NO_TIME
 
 
@@ -64,7 +64,7 @@ NOTHING_TO_STAGE = StagingEstimate()
 
 
 def describe_spread(time: Spread) -> str:
-    """`40 s (25 s to 80 s)`, in whole seconds from one on."""
+    """Describe a spread in whole seconds, as `40 s (25 s to 80 s)`."""
     low, likely, high = (_read(length) for length in (time.low, time.likely, time.high))
     return likely if low == high else f"{likely} ({low} to {high})"
 
@@ -74,7 +74,7 @@ def _read(length: timedelta) -> str:
 
 
 def describe_staging(estimate: StagingEstimate, took: timedelta | None) -> str:
-    """What was predicted, and what came of it: `predicted 40 s (25 s to 80 s), took 38 s`; nothing of a moment."""
+    """Describe predicted and actual staging, as `predicted 40 s (25 s to 80 s), took 38 s`; empty under a second."""
     if not (estimate.lead or estimate.there or (took or NO_TIME) >= SECOND):
         return ""
     words = [f"predicted {describe_spread(estimate.time)}"] if estimate.items else []

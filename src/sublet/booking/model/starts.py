@@ -1,4 +1,4 @@
-"""Start times that people would name, inside a window: whole hours, quarters of an hour, the same time next day."""
+"""Start times in a window that people would choose: whole hours, quarters of an hour, the same time next day."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sublet.kernel.texts import describe_duration
 
 SECOND = timedelta(seconds=1)
 MINUTE, QUARTER, HOUR, DAY = timedelta(minutes=1), timedelta(minutes=15), timedelta(hours=1), timedelta(days=1)
-SPREAD = 7 * DAY  # start times are spread over so much of a long window
+SPREAD = 7 * DAY  # start times are spread over at most this much of a window
 STEPS = (QUARTER, QUARTER * 2, HOUR, HOUR * 2, HOUR * 3, HOUR * 4, HOUR * 6, HOUR * 12, DAY, DAY * 2)
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -23,7 +23,7 @@ MONTHS = (
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """A window, or a part of one, and the last moment at which an offer that starts in it may begin."""
+    """A window, or a part of one, and the last moment at which an offer in it may start."""
 
     start: datetime
     end: datetime
@@ -31,7 +31,7 @@ class Opening:
 
 
 def parts(opening: Opening, at_most: int) -> Iterator[Opening]:
-    """An opening cut into at most so many parts, each of which begins at a time that people would name."""
+    """Cut an opening into about so many parts; all but the first begin at a quarter of an hour."""
     length = min(opening.end - opening.start, SPREAD)
     if length < 2 * QUARTER:
         yield opening
@@ -46,40 +46,40 @@ def parts(opening: Opening, at_most: int) -> Iterator[Opening]:
 
 
 def find_named_time(time: datetime, step: timedelta) -> datetime:
-    """The time that is one step after the last quarter of an hour."""
+    """Return the time that is one step after the last quarter of an hour."""
     midnight = time.replace(hour=0, minute=0, second=0, microsecond=0)
     return time + step - (time - midnight) % QUARTER
 
 
 def time_in_words(time: datetime) -> str:
-    """`09:00 on Monday 16 November`, whatever language the machine speaks."""
+    """Format a time as `09:00 on Monday 16 November`, whatever the machine's locale."""
     day = f"{DAYS[time.weekday()]} {time.day} {MONTHS[time.month - 1]}"
     return f"{time.hour:02}:{time.minute:02} on {day}"
 
 
 def describe_asked_times(request: Request) -> str:
-    """The time asked for, in short."""
+    """Describe the requested times briefly."""
     times = [f"{instant(window.start)}/{instant(window.end)}" for window in request.windows]
     times += [f"{r.begins}-{r.ends} {r.zone}" for r in request.recurring]
     return ", ".join(times[:3]) or "as soon as possible"
 
 
 def instant(time: datetime) -> str:
-    """To the second, in UTC."""
+    """Format a UTC time to the second."""
     return time.replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
 
 
 def roughly(length: timedelta) -> str:
-    """So long in words, without seconds that nobody asked for."""
+    """Describe a length of time, rounded to minutes or hours."""
     unit = MINUTE if length < DAY else HOUR
     return describe_duration(max(round(length / unit), 1) * unit)
 
 
 def whole_seconds(length: timedelta) -> timedelta:
-    """The same in whole seconds, not less."""
+    """Round a length of time up to whole seconds."""
     return -(-length // SECOND) * SECOND
 
 
 def next_second(time: datetime) -> datetime:
-    """The first whole second from then on."""
+    """Round a time up to a whole second."""
     return time.replace(microsecond=0) + SECOND if time.microsecond else time

@@ -1,4 +1,4 @@
-"""What holds for every offer to one request on one platform: who asks for what, of which part, at which price."""
+"""What all offers for one request on one platform have in common: the request, the pledges, the prices."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from sublet.booking.model.prices import Bill, PriceQuoter
 from sublet.booking.model.request import GIB, Request
 from sublet.booking.model.shape import Amounts, Shape
 
-PARTS = 16  # where not everything can be paid for, so many parts of it are tried
+PARTS = 16  # if the maximum is not affordable, sizes are tried in this many steps
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What holds for every offer to one request on one platform."""
+    """What all offers for one request on one platform have in common."""
 
     request: Request
     calendar: Calendar
@@ -41,23 +41,23 @@ class Terms:
 
     @property
     def least(self) -> Shape:
-        """What each node must have."""
+        """The minimum that each node must have."""
         return self.request.compute.least
 
     @property
     def where(self) -> str:
-        """The platform, and of its pledges those that are drawn on."""
+        """The platform, with the pledges that are drawn on."""
         return f"{self.platform} ({pledge_text(self.pledge)})" if self.pledge else self.platform
 
     @property
     def pledged(self) -> Shape:
-        """The most that can be drawn on over all nodes, as far as pledges go."""
+        """The most that the pledges allow over all nodes."""
         return most_of(self.pledge, self.calendar.pools)
 
     def bill(
         self, shape: Shape, nodes: int, storage: Mapping[str, int] | None = None, start: datetime | None = None
     ) -> Bill:
-        """What it costs, with the least storage or with more; by the hour, or without a start the least."""
+        """Return what a shape on so many nodes costs, with the given storage or the minimum; cached."""
         booked = self.storage if storage is None else storage
         when = start if self.prices.is_by_hour else None
         key = (shape, nodes, sum(booked.values()), when)
@@ -67,11 +67,11 @@ class Terms:
         return known
 
     def is_affordable(self, shape: Shape, nodes: int, storage: Mapping[str, int] | None = None) -> bool:
-        """Whether it keeps to the asker's limits on costs."""
+        """Whether the cost is within the asker's limits."""
         return not check_costs(self.request, self.bill(shape, nodes, storage), self.platform)
 
     def affordable(self, shape: Shape, nodes: int) -> tuple[Shape, int]:
-        """The same, or as much of it as the asker's limits on costs allow."""
+        """Return the shape and node count, reduced as far as the asker's cost limits require."""
         least, fewest = self.least, self.request.compute.nodes.min
         if not self.request.costs:
             return shape, nodes
@@ -90,7 +90,7 @@ class Terms:
     def grow_storage(
         self, shape: Shape, nodes: int, pools: Mapping[str, str], room: Mapping[str, int]
     ) -> dict[str, int]:
-        """As much storage as is welcome, where its pools have so much room, and as the limits on costs allow."""
+        """Return as much storage as the request welcomes and the pools' room and the cost limits allow."""
         most = most_storage(self.request, self.storage, pools, room)
         for part in range(PARTS, 0, -1):
             grown = {name: _between(size, most[name], part) for name, size in self.storage.items()}
@@ -100,5 +100,5 @@ class Terms:
 
 
 def _between(least: int, most: int, part: int) -> int:
-    """So many parts of the way from the one to the other, in whole GiB on top of the least."""
+    """Return the size that is so many parts of the way from least to most, in whole GiB on top of the least."""
     return most if part == PARTS else least + (most - least) * part // PARTS // GIB * GIB

@@ -1,4 +1,4 @@
-"""How much of one node, or of one storage pool, is taken over time: a step function of integers."""
+"""How much of one node or pool is taken over time: a step function of integers."""
 
 from __future__ import annotations
 
@@ -12,75 +12,75 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 BEGINNING = -(10**18)  # microseconds; before any datetime
 END = 10**18  # microseconds; after any datetime
 
-# Several amounts travel in one integer, each in a field with a guard bit on top: one subtraction compares them all.
+# Several amounts are packed in one integer, each in a field with a guard bit on top: one subtraction compares all.
 FIELD = 80
 FIELDS = 4
-BITS = 62  # of one amount; thousands of them can be added up below the guard
+BITS = 62  # of one amount; thousands of amounts can be added up below the guard bit
 MOST = (1 << BITS) - 1
-KEPT = 1 << 16  # levels that are remembered
+KEPT = 1 << 16  # levels that are cached
 _LOW = (1 << FIELD) - 1
 GUARD = sum(1 << (field * FIELD + FIELD - 1) for field in range(FIELDS))
 
 
 def micros(time: datetime) -> int:
-    """A datetime as whole microseconds since 1970."""
+    """Return a datetime as whole microseconds since 1970."""
     return span_of(time - EPOCH)
 
 
 def span_of(span: timedelta) -> int:
-    """A timedelta as whole microseconds."""
+    """Return a timedelta as whole microseconds."""
     return (span.days * 86400 + span.seconds) * 1_000_000 + span.microseconds
 
 
 def moment(time: int) -> datetime:
-    """Whole microseconds since 1970 as a datetime."""
+    """Return whole microseconds since 1970 as a datetime."""
     return EPOCH + timedelta(microseconds=time)
 
 
-@lru_cache(maxsize=1024)  # the takes of one booking are alike
+@lru_cache(maxsize=1024)  # the takes of one booking are usually alike
 def pack(first: int, second: int = 0, third: int = 0, fourth: int = 0) -> int:
-    """Up to four amounts in one integer; what is below nothing or absurdly large is cut."""
+    """Pack up to four amounts in one integer; negative and absurdly large ones are clipped."""
     low = min(max(first, 0), MOST) | min(max(second, 0), MOST) << FIELD
     return low | min(max(third, 0), MOST) << 2 * FIELD | min(max(fourth, 0), MOST) << 3 * FIELD
 
 
 def unpack(packed: int) -> tuple[int, int, int, int]:
-    """The four amounts that `pack` put together."""
+    """Return the four amounts in a packed integer."""
     return packed & _LOW, packed >> FIELD & _LOW, packed >> 2 * FIELD & _LOW, packed >> 3 * FIELD
 
 
 def largest(first: int, other: int) -> int:
-    """Field by field, the larger of two packed amounts."""
+    """Return the larger of two packed amounts, field by field."""
     a, b, c, d = unpack(first)
     e, f, g, h = unpack(other)
     return max(a, e) | max(b, f) << FIELD | max(c, g) << 2 * FIELD | max(d, h) << 3 * FIELD
 
 
-Level = tuple[int, int]  # the rank of a step, for whoever keeps an index, and what is taken in it
+Level = tuple[int, int]  # the rank of a step, for an index, and what is taken in it
 
 
 class Levels(dict[int, Level]):
-    """What is taken → its level, the same object for all steps that are alike; these have no ranks."""
+    """A cache of what is taken → its level, so that equal steps share one object; the rank is always 0."""
 
     def __missing__(self, used: int) -> Level:
-        """Work it out, and remember it for a while."""
+        """Compute a level, and cache it."""
         if len(self) >= KEPT:
             self.clear()
         self[used] = level = (self.rank(used), used)
         return level
 
     def rank(self, used: int) -> int:
-        """The rank of a step in which so much is taken."""
+        """Return the rank of a step in which so much is taken."""
         return 0
 
 
 class Timeline:
-    """What is taken of one thing over time; neighbouring steps always differ."""
+    """What is taken of one node or pool over time; neighbouring steps always differ."""
 
     __slots__ = ("_known", "capacity", "levels", "times")
 
     def __init__(self, capacity: int, known: Levels | None = None) -> None:
-        """Nothing is taken of a packed capacity."""
+        """Start with a packed capacity of which nothing is taken."""
         self.capacity = capacity
         self._known = Levels() if known is None else known
         self.times = array("q", [BEGINNING])  # step i lasts from times[i] until times[i + 1]
@@ -89,8 +89,8 @@ class Timeline:
     def raise_by(self, start: int, end: int, amount: int) -> tuple[int, int, bool, bool, list[Level]]:
         """Take `amount` more over [start, end).
 
-        Gives the first of the steps that were raised and the one after the last, whether these began with this, and
-        the levels that the raised ones had. Steps at the ends may now equal their neighbours: `join` puts that right.
+        Return the first raised step and the one after the last, whether each of these two is new, and the levels that
+        the raised steps had. Steps at the ends may now equal their neighbours: call `join` to merge them.
         """
         times, levels, known = self.times, self.levels, self._known
         first = bisect_left(times, start)
@@ -108,7 +108,7 @@ class Timeline:
         return first, last, new_start, new_end, before
 
     def join(self, first: int, last: int) -> None:
-        """Make one step of two neighbours that are equal, where steps first until before last were raised."""
+        """Merge equal neighbours at both ends of the raised steps, `first` to before `last`."""
         for at in (last, first):
             if self.levels[at] == self.levels[at - 1]:
                 del self.levels[at], self.times[at]
@@ -124,7 +124,7 @@ class Timeline:
         return self.find_blocked(start, end, need) is None
 
     def find_blocked(self, start: int, end: int, need: int) -> int | None:
-        """The first moment of [start, end) at which `need` is not free; a need of nothing is never in the way."""
+        """Return the first moment of [start, end) at which `need` is not free, or None."""
         if not need or start >= end:
             return None
         room = self.capacity + GUARD - need
@@ -138,7 +138,7 @@ class Timeline:
                 return None
 
     def reaches(self, start: int, end: int, rank: int) -> bool:
-        """Whether the rank of any step in [start, end) has all the bits of a rank."""
+        """Whether any step in [start, end) has all the bits of this rank."""
         times, levels = self.times, self.levels
         at = bisect_right(times, start) - 1
         while levels[at][0] & rank != rank:
@@ -148,7 +148,7 @@ class Timeline:
         return True
 
     def first(self, start: int, span: int, need: int, limit: int = END) -> int | None:
-        """The earliest time in [start, limit) from which `need` is free for `span`."""
+        """Return the earliest time in [start, limit) from which `need` is free for `span`, or None."""
         if not need:
             return start
         room = self.capacity + GUARD - need
@@ -164,14 +164,14 @@ class Timeline:
         return begin
 
     def peak(self, start: int, end: int) -> int:
-        """Field by field, the most that is taken at any moment of [start, end)."""
+        """Return the most that is taken at any moment of [start, end), field by field."""
         most = 0
         for _, _, used in self.steps(start, end):
             most = largest(most, used)
         return most
 
     def steps(self, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-        """The steps (begin, end, taken) inside [start, end), cut at its ends."""
+        """Yield the steps (begin, end, taken) inside [start, end), cut at its ends."""
         times = self.times
         at = bisect_right(times, start) - 1
         while at < len(times) and times[at] < end:

@@ -1,4 +1,4 @@
-"""How a job of several parts is doing, out of how each of them is: one state, and one end with every part's reason."""
+"""The state of a job in several parts, derived from its parts: one state, and one end with every part's reason."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sublet.booking.model.marks import Mark, Marks
 from sublet.booking.model.parts import INCOMPLETE, ranges
 from sublet.booking.model.session import End, EndKind, Usage
 
-WORST = (  # what a whole is called by when its parts ended in several ways, the first that there is
+WORST = (  # if parts ended in several ways, the whole ended in the first of these that occurs
     EndKind.CANCELLED,
     EndKind.NODE_LOST,
     EndKind.PREEMPTED,
@@ -28,19 +28,19 @@ WORST = (  # what a whole is called by when its parts ended in several ways, the
     EndKind.EXITED,
 )
 JOINING = "all parts have ended; their results are being put together"
-TOLD = 5  # parts that are named with their reason
+TOLD = 5  # the most reasons that are listed
 
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """What was said by the program that put the parts' results together."""
+    """The outcome of the program that joined the parts' results."""
 
     code: int | None = None  # None: there is no such program
     words: str = ""
 
 
 def together(parts: Sequence[JobState], joined: Joined | None = None) -> JobState:
-    """One state for all; they have ended when each has, and their results are together."""
+    """Return one state for all parts; the whole has ended when every part has and their results are joined."""
     started = min((part.started for part in parts if part.started), default=None)
     until = max((part.until for part in parts if part.until), default=None)
     left = [part for part in parts if part.state is not State.ENDED]
@@ -64,7 +64,7 @@ def _state(parts: Sequence[JobState]) -> State:
 
 
 def _condition(parts: Sequence[JobState]) -> str:
-    """How many do what; and in words what holds up the first that is held up."""
+    """Describe how many parts are in each state, and the condition of the first part that has one."""
     counted = Counter(part.state for part in parts)
     words = {State.RUNNING: "run", State.QUEUED: "wait", State.UNKNOWN: "are unknown", State.ENDED: "have ended"}
     counts = ", ".join(f"{counted[state]} {word}" for state, word in words.items() if counted[state])
@@ -76,7 +76,7 @@ def _condition(parts: Sequence[JobState]) -> str:
 
 
 def end_of(ends: Sequence[End], joined: Joined, wall: float = 0.0) -> End:
-    """The end of the whole: if no part of the work is missing, that of the work; else the worst, with its reason."""
+    """Return the end of the whole: the joined work's exit code if none of it is missing, else the worst end."""
     usage = _usage((end.usage for end in ends if end.usage), wall)
     odd = {number: end for number, end in enumerate(ends) if end.kind is not EndKind.EXITED}
     if joined.code is not None and joined.code != INCOMPLETE:
@@ -90,7 +90,7 @@ def end_of(ends: Sequence[End], joined: Joined, wall: float = 0.0) -> End:
 
 
 def _reasons(odd: dict[int, End], parts: int) -> str:
-    """Which parts did not end by themselves, and why, like reasons together."""
+    """Describe which parts did not exit by themselves, and why, grouped by reason."""
     by_reason: dict[str, list[int]] = {}
     for number, end in odd.items():
         by_reason.setdefault(_reason(end), []).append(number)
@@ -105,7 +105,7 @@ def _reason(end: End) -> str:
 
 
 def _usage(used: Iterable[Usage], wall: float) -> Usage | None:
-    """What they used together: processor time and measured energy add up, memory was each one's own."""
+    """Return what the parts used together: CPU time and measured energy add up; memory is that of the largest part."""
     usages = list(used)
     if not usages:
         return None
