@@ -1,4 +1,4 @@
-"""An app: reviewed code in its image, with parameters as data, run in its stages and kept from everything else."""
+"""The kind `app`: reviewed code in its image, with parameters as data, run in stages and isolated from all else."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from sublet.kinds.inside.task_runner import HOST
 from sublet.kinds.port import Kind, Setting, Way
 from sublet.kinds.travel import PROGRAM, pack
 
-# `pinned` is the service's own; no document may bring it. `resources` are amounts by the manifest's own names.
+# `pinned` is set by the service only; no document may contain it. `resources` are amounts by the manifest's names.
 FIELDS = ("app", "version", "parameters", "tasks", "resources", "pinned")
 BROUGHT = "sublet.app"  # the code
 PARTS = container.PARTS
-INSIDE = "/sublet/stages"  # where a container sees what runs its stages
+INSIDE = "/sublet/stages"  # where a container sees the scripts that run its stages
 HOME = "/sublet/home"
 LIBRARIES = ("library://", "oras://", "shub://")
 
@@ -46,7 +46,7 @@ class AppKind(Kind):
     in_container = True
 
     def check(self, executable: Executable, request: Request) -> Sequence[Reason]:
-        """A version that is pinned, parameters as its manifest has them, and the data that it needs."""
+        """Return what is wrong: no pinned version, parameters unlike the manifest's, or missing data."""
         fields = executable.fields
         reasons = f.unknown_fields(fields, FIELDS)
         pinned = fields.get("pinned")
@@ -67,7 +67,7 @@ class AppKind(Kind):
         return reasons + check_data(manifest, request) + check_volumes(request)
 
     def ways(self, executable: Executable, tools: Mapping[str, str]) -> Sequence[Way]:
-        """One for each container tool that is there; without any image, as it is."""
+        """Return a way for each available container tool; without an image, the way to run on the host."""
         pinned = executable.fields["pinned"]
         manifest = manifest_of(pinned)
         location, digest = image_of(pinned, manifest)
@@ -82,48 +82,48 @@ class AppKind(Kind):
         ]
 
     def needs(self, executable: Executable) -> str:
-        """A container tool."""
+        """Return that it needs a container tool."""
         return "apptainer, podman or docker, and python3"
 
     def brings(self, executable: Executable) -> Sequence[Data]:
-        """The code, and an image that lies at an address."""
+        """List the code, and an image that has an address."""
         pinned = executable.fields["pinned"]
         location, _ = image_of(pinned, manifest_of(pinned))
         code = Data(BROUGHT, KIND, location_of(str(pinned.get("tree", ""))))
         return [code, *(images.to_bring([location], sif=location.startswith(LIBRARIES)) if location else ())]
 
     def archives(self, executable: Executable) -> Sequence[str]:
-        """Its image, if that is named by a path."""
+        """List the image, if it is named by a path."""
         pinned = executable.fields["pinned"]
         location, _ = image_of(pinned, manifest_of(pinned))
         return images.list_archives([location]) if location else ()
 
     def fetches(self, executable: Executable) -> Sequence[Data]:
-        """The image of a registry."""
+        """List the registry image."""
         pinned = executable.fields["pinned"]
         location, digest = image_of(pinned, manifest_of(pinned))
         return images.to_fetch([location], digest, sif=location.startswith(LIBRARIES)) if location else ()
 
 
 def name_of(executable: Executable) -> str:
-    """Which app is meant: its field `app`, else the executable's own name."""
+    """Return the app's name: the field `app`, or the executable's own name."""
     return str(executable.fields.get("app") or executable.name)
 
 
 def manifest_of(pinned: Mapping[str, Any]) -> m.Manifest:
-    """The manifest of a pinned version; BadManifest if there is none that can be read."""
+    """Return the manifest of a pinned version; raise BadManifest if there is none."""
     if not tree_of(location_of(str(pinned.get("tree", "")))):
         raise BadManifest(problem="no code is pinned to it.")
     return m.from_json(pinned.get("manifest") or {})
 
 
 def image_of(pinned: Mapping[str, Any], manifest: m.Manifest) -> tuple[str, str]:
-    """Where the image is, and its digest: as it was pinned, else as the manifest says."""
+    """Return the image's location and digest: as pinned, or as in the manifest."""
     return str(pinned.get("image") or manifest.image.location), str(pinned.get("digest") or manifest.image.digest)
 
 
 def check_tasks(manifest: m.Manifest, tasks: Any) -> list[Reason]:
-    """How often the execution stage runs side by side."""
+    """Return what is wrong with the number of parallel tasks of the execution stage."""
     bounds = manifest.resources.get("tasks", m.ResourceBounds(1, 1, 1))
     if tasks is None or (type(tasks) is int and bounds.min <= tasks <= bounds.max):
         return []
@@ -133,14 +133,14 @@ def check_tasks(manifest: m.Manifest, tasks: Any) -> list[Reason]:
 
 
 def check_data(manifest: m.Manifest, request: Request) -> list[Reason]:
-    """Data that must be there, and no name that is ours."""
+    """Return reasons for missing data, and for reserved names."""
     names = [data.name for data in request.data]
     reasons = [
         Reason(f.MISSING, "data", f"{manifest.name} needs the data {needed.name}: {needed.description or 'required'}.")
         for needed in manifest.data
         if needed.required and needed.name not in names and not (manifest.one_folder and names)
     ]
-    taken = [name for name in names if name.lstrip(".").startswith("sublet.")]  # as its directory is called
+    taken = [name for name in names if name.lstrip(".").startswith("sublet.")]  # by the name of its directory
     return reasons + [
         Reason(f.INVALID, f"data[{name}].name", f"{name} can't be the name of data.", name, "", "input")
         for name in taken
@@ -148,7 +148,7 @@ def check_data(manifest: m.Manifest, request: Request) -> list[Reason]:
 
 
 def check_volumes(request: Request) -> list[Reason]:
-    """Whoever runs an app sees to its data folder alone: what lay over its code or image would run unreviewed."""
+    """Return reasons for volumes outside the data folder, which could replace reviewed code or the image."""
     message = f"an app sees what it is given below {m.DATA}, and nowhere else."
     return [
         Reason(f.INVALID, "compute.volumes", message, volume.path, "", f"{m.DATA}/input")
@@ -166,7 +166,7 @@ def _in_data(path: str) -> bool:
 def program(
     executable: Executable, tool: str, sources: Sequence[Mapping[str, str]], digest: str, setting: Setting
 ) -> Program:
-    """The runner, what it is to run, and the stages as scripts."""
+    """Build the runner, its plan, and the stages as scripts."""
     manifest = manifest_of(executable.fields["pinned"])
     values = p.fill_parameters(manifest, executable.fields.get("parameters") or {})
     host = tool == HOST
@@ -194,7 +194,7 @@ def program(
         },
         "kept": ["params.json"]
         if manifest.source == "manifest.json"
-        else [],  # a file of the app's own may be called so
+        else [],  # the app may have a file of this name itself
         "stages": [stage.name for stage in manifest.stages],
         "each": [stage.name for stage in manifest.stages if stage.each],
         "tasks": executable.fields.get("tasks") or size_run(manifest).tasks,
@@ -206,13 +206,13 @@ def program(
     environment |= {variable_of(place.name): place.path if host else place.target for place in setting.places}
     scripts = _scripts(manifest, stages if host else INSIDE) | {"environment": _exports(environment)}
     if manifest.notebook:
-        scripts["parameters.yaml"] = yaml.safe_dump(values, sort_keys=False).encode()  # as papermill reads them
+        scripts["parameters.yaml"] = yaml.safe_dump(values, sort_keys=False).encode()  # the format that papermill reads
     travels |= {f".sublet/stages/{name}": text for name, text in scripts.items()}
     return Program((setting.tool("python3"), PROGRAM), {}, travels, tools=() if host else (tool,))
 
 
 def _scripts(manifest: m.Manifest, where: str) -> dict[str, bytes]:
-    """The stages as files: words are quoted, and a script that names its interpreter is run by that."""
+    """Return the stages as scripts: words are quoted, and a script with a `#!` line is run by its interpreter."""
     inside = files("sublet.kinds.inside")
     scripts = {"run": inside.joinpath("stages.sh").read_bytes()}
     if manifest.notebook:
@@ -228,7 +228,7 @@ def _scripts(manifest: m.Manifest, where: str) -> dict[str, bytes]:
 
 
 def _exports(environment: Mapping[str, str]) -> bytes:
-    """Variables as the shell of the stages reads them: some container tools would run what is in their values."""
+    """Format variables for the shell of the stages, as some container tools would evaluate their values."""
     return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in environment.items()).encode()
 
 
@@ -237,7 +237,7 @@ def _inner_folders(manifest: m.Manifest) -> dict[str, str]:
 
 
 def _folders(manifest: m.Manifest, setting: Setting) -> dict[str, str]:
-    """The same on the machine itself."""
+    """Return the app's folders on the host."""
     code = f"{setting.work}/job" if manifest.folder == m.JOB else setting.find_brought(BROUGHT)
     own = [mount.source for mount in setting.mounts]
     data = own[0] if manifest.one_folder and len(own) == 1 else "data"
@@ -249,7 +249,7 @@ def _folders(manifest: m.Manifest, setting: Setting) -> dict[str, str]:
 
 
 def _mounts(manifest: m.Manifest, setting: Setting, stages: str, home: str) -> list[list[Any]]:
-    """Only what is the session's own: its code, its data, its home and what runs its stages."""
+    """List the mounts: only the session's own code, data, home and stage scripts."""
     code = f"{setting.work}/job" if manifest.folder == m.JOB else setting.find_brought(BROUGHT)
     mounts: list[list[Any]] = [[code, manifest.folder, not manifest.writable]]
     alone = manifest.one_folder and len(setting.mounts) == 1
@@ -267,7 +267,7 @@ def _job(
     folders: Mapping[str, str],
     setting: Setting,
 ) -> dict[str, Any]:
-    """What an app finds in `job.json`."""
+    """Return the content of `job.json`."""
     return {
         "job_id": setting.session,
         "user_id": setting.person,
@@ -286,7 +286,7 @@ def _environment(
     folders: Mapping[str, str],
     setting: Setting,
 ) -> dict[str, str]:
-    """The same as variables; a name that no variable can have is in the file alone."""
+    """Return the content of `job.json` as variables, except names that no variable can have."""
     job = _job(executable, manifest, values, folders, setting)
     environment = dict(manifest.environment)
     environment |= {name: value for name, value in job.items() if isinstance(value, str)}

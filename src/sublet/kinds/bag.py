@@ -1,6 +1,6 @@
-"""A bag: many small tasks from a list, a grid of values or a file of lines, a few at a time.
+"""The kind `bag`: many small tasks from a list, a grid of values or a file of lines, a few at a time.
 
-On one node, or, where a shared queue gets it in parts, on as many nodes as that queue gives them at a time.
+They run on one node, or if a shared queue gets the bag in parts, on as many nodes as the queue gives them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sublet.kinds.travel import PROGRAM, pack
 
 BROUGHT = "sublet.tasks"  # the file of lines
 INSIDE = ("kinds/inside/bag_joining.py", "kinds/inside/bag_output.py")
-MODULES = ("booking/model/bag.py", "booking/model/parts.py", *INSIDE)  # that its small program is made of
+MODULES = ("booking/model/bag.py", "booking/model/parts.py", *INSIDE)  # modules that the bag runner consists of
 
 
 class BagKind(Kind):
@@ -30,7 +30,7 @@ class BagKind(Kind):
     outside = True
 
     def check(self, executable: Executable, request: Request) -> Sequence[Reason]:
-        """Tasks that can be made, not too many, on one node."""
+        """Return what is wrong with the tasks, their number, or the nodes."""
         fields = executable.fields
         reasons = f.unknown_fields(fields, bag.FIELDS) + f.check_environment(fields.get("environment"))
         reasons += f.check_local_volumes(request, "a bag")
@@ -45,27 +45,27 @@ class BagKind(Kind):
         return reasons
 
     def ways(self, executable: Executable, tools: Mapping[str, str]) -> Sequence[Way]:
-        """By a small program that starts the tasks and writes down how each ended."""
+        """Return the way by the bag runner, which starts the tasks and records how each ended."""
         if "python3" not in tools:
             return []
         return [Way("bag", contained=False, program=partial(program, executable))]
 
     def needs(self, executable: Executable) -> str:
-        """A Python for the small program."""
+        """Return that the bag runner needs Python."""
         return "python3"
 
     def brings(self, executable: Executable) -> Sequence[Data]:
-        """The file of lines, if there is one."""
+        """List the file of lines, if there is one."""
         location = executable.fields.get("file")
         return [f.bring(BROUGHT, str(location))] if location is not None else []
 
     def parts(self, executable: Executable, cores: int) -> int:
-        """As many as it says itself, else as many as its tasks are worth."""
+        """Return the number of parts: as stated, or as many as its tasks are worth."""
         return bag.parts(executable.fields, cores)
 
 
 def program(executable: Executable, setting: Setting) -> Program:
-    """The small program, and what it is to run."""
+    """Build the bag runner and its plan."""
     fields = executable.fields
     plan = {
         "fields": {name: fields[name] for name in bag.FIELDS if name in fields and name != "environment"},

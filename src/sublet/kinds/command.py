@@ -1,4 +1,4 @@
-"""A command: words, or a script, run as they are in the session's working directory."""
+"""The kind `command`: words or a script, run as they are in the session's working directory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class CommandKind(Kind):
     uri = "urn:sublet:kind:executable:command"
 
     def check(self, executable: Executable, request: Request) -> Sequence[Reason]:
-        """Either words or a script, and an environment with proper names."""
+        """Return what is wrong with the words or script, or with the environment."""
         fields = executable.fields
         reasons = f.unknown_fields(fields, FIELDS) + f.check_environment(fields.get("environment"))
         reasons += f.check_local_volumes(request, "a command") + f.check_each_node(fields)
@@ -41,21 +41,21 @@ class CommandKind(Kind):
         return reasons
 
     def ways(self, executable: Executable, tools: Mapping[str, str]) -> Sequence[Way]:
-        """As it is: every platform can start a process."""
+        """Return the way to start it as a process."""
         name = "exec" if "argv" in executable.fields else "sh"
         return [Way(name, contained=False, program=partial(make_program, executable))]
 
     def list_needs(self, executable: Executable) -> Sequence[WayNeed]:
-        """As it is."""
+        """Return the need of that way: nothing."""
         return [WayNeed("exec" if "argv" in executable.fields else "sh", ())]
 
     def needs(self, executable: Executable) -> str:
-        """Nothing but a machine that runs processes of its own."""
+        """Return that it needs permission to run outside a container."""
         return "permission to run outside a container"
 
 
 def make_program(executable: Executable, setting: Setting) -> Program:
-    """Its words, or its script, to be started once, or once on each node."""
+    """Build the program from words or a script, to be started once, or once on each node."""
     fields = executable.fields
     environment = f.tell_only_node(fields, setting.amounts.nodes) | f.environment_of(fields)
     if "argv" in fields:
@@ -66,12 +66,12 @@ def make_program(executable: Executable, setting: Setting) -> Program:
 
 
 def script_program(text: str, environment: Mapping[str, str], setting: Setting) -> Program:
-    """A script in a file, run by what its first line names, else by sh."""
+    """Build a program from a script in a file, run by the interpreter of its first line, or by sh."""
     return Program((*interpreter(text, setting), SCRIPT), environment, {SCRIPT: text.encode()})
 
 
 def interpreter(text: str, setting: Setting) -> tuple[str, ...]:
-    """The words of a `#!` line as the kernel reads them: a program and at most one argument."""
+    """Parse a `#!` line as the kernel does: a program and at most one argument."""
     first = text.split("\n", 1)[0].rstrip("\r")
     words = first[2:].strip().split(None, 1) if first.startswith("#!") else []
     return tuple(word.strip() for word in words) or (setting.tool("sh"),)

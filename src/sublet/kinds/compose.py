@@ -1,4 +1,4 @@
-"""Docker Compose: several containers side by side that see one another by their names, run by Podman."""
+"""The kind `docker-compose`: several containers that reach one another by name, run by Podman."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ComposeKind(Kind):
     uri = "urn:sublet:kind:executable:docker-compose"
 
     def check(self, executable: Executable, request: Request) -> Sequence[Reason]:
-        """A file of which everything can be done here, with images that can be had."""
+        """Return what in the file isn't supported here, or which images can't be used."""
         fields = executable.fields
         reasons = f.unknown_fields(fields, FIELDS) + f.check_environment(fields.get("environment"))
         reasons += f.check_local_volumes(request, "a Compose file")
@@ -46,7 +46,7 @@ class ComposeKind(Kind):
         return reasons
 
     def ways(self, executable: Executable, tools: Mapping[str, str]) -> Sequence[Way]:
-        """By Podman."""
+        """Return the way by Podman."""
         services = read_services(executable)
         sources = [images.read_location(split_image(each)[0], number) for number, each in enumerate(services)]
         if not all(PODMAN in container.tools_for([source], tools) for source in sources):
@@ -61,7 +61,7 @@ class ComposeKind(Kind):
         ]
 
     def list_needs(self, executable: Executable) -> Sequence[WayNeed]:
-        """Podman, and why nothing else."""
+        """Return what Podman needs, and why other tools can't do it."""
         others = [
             WayNeed(tool, ("python3", *parts), ALONE)
             for tool, (parts, _) in container.TOOLS.items()
@@ -70,27 +70,27 @@ class ComposeKind(Kind):
         return [WayNeed(PODMAN, ("python3", PODMAN)), *others, WayNeed(KUBERNETES, (KUBERNETES,), ALONE)]
 
     def needs(self, executable: Executable) -> str:
-        """Podman."""
+        """Return that it needs Podman."""
         return "podman, and python3"
 
     def brings(self, executable: Executable) -> Sequence[Data]:
-        """Images that lie at an address; others are pulled where it runs."""
+        """List the images that have an address; others are pulled where the session runs."""
         return images.to_bring([split_image(service)[0] for service in read_services(executable)])
 
 
 def read_services(executable: Executable) -> tuple[ComposeService, ...]:
-    """The services of its file."""
+    """Return the services of the Compose file."""
     return read_compose(executable.fields.get("compose"), f.environment_of(executable.fields))
 
 
 def split_image(service: ComposeService) -> tuple[str, str]:
-    """Where its image is, and its digest."""
+    """Return the image's location and digest."""
     location, _, digest = service.image.partition("@sha256:")
     return location, f"sha256:{digest}" if digest else ""
 
 
 def make_program(services: Sequence[ComposeService], sources: Sequence[Mapping[str, str]], setting: Setting) -> Program:
-    """The runner, and what it is to run."""
+    """Build the runner and its plan."""
     plans = [_plan(service, source, setting) for service, source in zip(services, sources, strict=True)]
     port = next((service.port for service in services if service.port), 0)
     plan = {
@@ -110,7 +110,7 @@ def make_program(services: Sequence[ComposeService], sources: Sequence[Mapping[s
 
 
 def _plan(service: ComposeService, source: Mapping[str, str], setting: Setting) -> dict[str, Any]:
-    """What the runner of containers must know of one service; it sees no file but those of its volumes."""
+    """Return the container runner's plan for one service; it sees only the files of its volumes."""
     whole = container.image_plan(PODMAN, (source,), split_image(service)[1], setting)
     own = {
         key: f"{whole[key]}{'-' if key == 'name' else '/'}{service.name}" for key in ("name", "image", "private")

@@ -1,4 +1,4 @@
-"""A Compose file as Sublet understands it: services with images, commands, variables, volumes, order and one port."""
+"""Parses Compose files: services with images, commands, variables, volumes, order and one port."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ VARIABLE = re.compile(
 OF_FILE = ("version", "name", "services", "volumes")
 OF_SERVICE = (
     *("image", "command", "entrypoint", "environment", "volumes", "depends_on", "ports", "working_dir"),
-    *("container_name", "labels", "expose", "restart"),  # of these the first three change nothing here
+    *("container_name", "labels", "expose", "restart"),  # the first three have no effect here
 )
 STARTED, COMPLETED = "service_started", "service_completed_successfully"
 MOST = 50  # services
@@ -30,16 +30,16 @@ class BadCompose(Exception):
     """What is wrong with a file: the field, and words."""
 
     def __init__(self, field: str, message: str, nearest: str = "") -> None:
-        """The field as the file names it."""
+        """Take the field's name as in the file."""
         super().__init__(message)
         self.field, self.message, self.nearest = field, message, nearest
 
 
 @dataclass(frozen=True)
 class ComposeVolume:
-    """What a service sees of the session's files."""
+    """A part of the session's files that a service sees."""
 
-    source: str  # below the working directory; of a named one its name
+    source: str  # below the working directory; for a named volume its name
     target: str
     read_only: bool = False
     is_named: bool = False
@@ -47,7 +47,7 @@ class ComposeVolume:
 
 @dataclass(frozen=True)
 class ComposeService:
-    """One service of a file."""
+    """One service of a Compose file."""
 
     name: str
     image: str
@@ -55,13 +55,13 @@ class ComposeService:
     entrypoint: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     volumes: tuple[ComposeVolume, ...] = ()
-    after: Mapping[str, str] = field(default_factory=dict)  # another service → what must be so of it first
-    port: int = 0  # that is to be reached
+    after: Mapping[str, str] = field(default_factory=dict)  # another service → the condition to wait for
+    port: int = 0  # the port to be reached
     directory: str = ""
 
 
 def read_compose(given: Any, variables: Mapping[str, str]) -> tuple[ComposeService, ...]:
-    """The services of a file, each after those that it waits for; BadCompose for what can't be done here."""
+    """Return the services in start order; raise BadCompose for anything unsupported."""
     document = _parse(given)
     _refuse_others(document, OF_FILE, "")
     listed = document.get("services")
@@ -118,7 +118,7 @@ def _read_service(name: str, given: Any, named: set[str], variables: Mapping[str
 
 
 def _fill(value: Any, variables: Mapping[str, str], where: str) -> Any:
-    """The same, with `${NAME}` replaced by variables of the request, as Compose replaces them."""
+    """Substitute `${NAME}` by variables of the request, as Compose does."""
     if isinstance(value, Mapping):
         return {name: _fill(each, variables, where) for name, each in value.items()}
     if isinstance(value, list):
@@ -161,7 +161,7 @@ def _read_environment(value: Any, variables: Mapping[str, str], where: str) -> d
     pairs = value.items() if isinstance(value, Mapping) else (str(item).partition("=")[::2] for item in value or ())
     given = {str(name): "" if text is None else str(text) for name, text in pairs}
     for item in value if isinstance(value, list) else ():
-        if "=" not in str(item):  # without a value: the request's own
+        if "=" not in str(item):  # without a value: taken from the request's environment
             given[str(item)] = variables.get(str(item), "")
     if any(not name or "\0" in name + text for name, text in given.items()):
         raise BadCompose(where, "a variable has a name, and no NUL character.")
@@ -207,7 +207,7 @@ def _read_port(given: list[Any], where: str) -> int:
 
 
 def _put_in_order(services: list[ComposeService]) -> tuple[ComposeService, ...]:
-    """Each after those that it waits for."""
+    """Sort the services so that each comes after those it waits for."""
     known, placed = {service.name for service in services}, dict[str, ComposeService]()
     for service in services:
         for name in service.after.keys() - known:

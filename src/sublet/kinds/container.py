@@ -1,4 +1,4 @@
-"""Container images, by whichever tool there is: Podman, Apptainer, Docker or Charliecloud."""
+"""Kinds for container images, run by Podman, Apptainer, Docker or Charliecloud."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ DIGEST = re.compile(r"sha256:[0-9a-f]{64}\Z")
 ARCHITECTURES = {"amd64", "x86_64"}
 KINDS = "https://www.purl.org/ivoa.net/Calycopis-openapi/schema/v1.0/kinds/executable"
 
-# tool → what of it must be there, and whether it keeps code from the account's files and processes.
-# Charliecloud shares processes and devices with the account, so it isn't for strangers' code.
+# tool → its required programs, and whether it isolates code from the account's files and processes. Charliecloud shares
+# processes and devices with the account, so it isn't for strangers' code.
 TOOLS: dict[str, tuple[tuple[str, ...], bool]] = {
     "podman": (("podman",), True),
     "apptainer": (("apptainer",), True),
@@ -49,7 +49,8 @@ TOOLS: dict[str, tuple[tuple[str, ...], bool]] = {
 CALLED = (*TOOLS, "ch-run", "ch-image", "ch-convert", "unsquashfs")
 FOR_DOCKER = ("podman", "apptainer", "singularity", "docker", "charliecloud")
 FOR_SINGULARITY = ("apptainer", "singularity", "podman", "charliecloud")
-SHARES_PORTS = frozenset({"apptainer", "singularity", "charliecloud"})  # an inner port is the machine's own: no mapping
+# They use the machine's own network, without port mapping
+SHARES_PORTS = frozenset({"apptainer", "singularity", "charliecloud"})
 DOCKER_TOOLS = "podman, apptainer, docker or charliecloud, and python3"
 SHARED_FIELDS = ("command", "entrypoint", "environment", "network", "tasks", "each_node")
 PORT_FIELDS = ("access", "internal", "external", "protocol", "path")
@@ -64,7 +65,10 @@ class DockerContainer(Kind):
     in_container = True
 
     def check(self, executable: Executable, request: Request) -> Sequence[Reason]:
-        """An image that can be named, nothing privileged, and at most one port, to be reached through the service."""
+        """Return what is wrong with the image or ports.
+
+        Privileged containers are refused, and one port at most is reachable.
+        """
         fields = executable.fields
         reasons = f.unknown_fields(fields, ("image", "privileged", *SHARED_FIELDS))
         if fields.get("privileged"):
@@ -73,33 +77,33 @@ class DockerContainer(Kind):
         return reasons + check_image(fields.get("image")) + check_run(fields, request)
 
     def ways(self, executable: Executable, tools: Mapping[str, str]) -> Sequence[Way]:
-        """One for each tool that is there."""
+        """Return a way for each available tool."""
         image = executable.fields["image"]
         sources = [images.read_location(location, number) for number, location in enumerate(image["locations"])]
         ways = _ways(executable, tools, sources, image.get("digest") or "")
         return [*ways, *skaha.list_container_ways(executable, tools, image)]
 
     def list_needs(self, executable: Executable) -> Sequence[WayNeed]:
-        """Each container tool, and Skaha."""
+        """Return the needs of each container tool, and of Skaha."""
         locations = executable.fields["image"]["locations"]
         return [*list_tool_needs(executable), *skaha.list_container_needs(executable, locations)]
 
     def needs(self, executable: Executable) -> str:
-        """A container tool."""
+        """Return that it needs a container tool."""
         if access_ports(executable.fields):
             return "podman or docker (whose ports can be reached)"
         return DOCKER_TOOLS
 
     def brings(self, executable: Executable) -> Sequence[Data]:
-        """Archives that lie at an address."""
+        """List the archives that have an address."""
         return images.to_bring(executable.fields["image"]["locations"])
 
     def archives(self, executable: Executable) -> Sequence[str]:
-        """Those of its locations that are paths."""
+        """List the locations that are paths."""
         return images.list_archives(executable.fields["image"]["locations"])
 
     def fetches(self, executable: Executable) -> Sequence[Data]:
-        """Images of registries."""
+        """List the registry images."""
         image = executable.fields["image"]
         return images.to_fetch(image["locations"], image.get("digest") or "")
 
@@ -112,39 +116,39 @@ class SingularityContainer(Kind):
     in_container = True
 
     def check(self, executable: Executable, request: Request) -> Sequence[Reason]:
-        """The location of an image."""
+        """Return what is wrong with the image's location."""
         fields = executable.fields
         reasons = f.unknown_fields(fields, ("location", *SHARED_FIELDS))
         reasons += check_location("location", fields.get("location"), sif=True)
         return reasons + check_run(fields, request)
 
     def ways(self, executable: Executable, tools: Mapping[str, str]) -> Sequence[Way]:
-        """Apptainer itself, else a tool that runs the file system inside the image."""
+        """Return ways by Apptainer, or by tools that can run the file system in the image."""
         return _ways(executable, tools, [images.read_location(str(executable.fields["location"]), 0, sif=True)], "")
 
     def list_needs(self, executable: Executable) -> Sequence[WayNeed]:
-        """Each container tool."""
+        """Return the needs of each container tool."""
         return list_tool_needs(executable)
 
     def needs(self, executable: Executable) -> str:
-        """Apptainer, or what can unpack its images and run them."""
+        """Return that it needs Apptainer, or tools that can unpack and run its images."""
         return "apptainer, or unsquashfs with podman or charliecloud, and python3"
 
     def brings(self, executable: Executable) -> Sequence[Data]:
-        """The image, if it lies at an address."""
+        """List the image, if it has an address."""
         return images.to_bring([str(executable.fields["location"])], sif=True)
 
     def archives(self, executable: Executable) -> Sequence[str]:
-        """The image, if it is named by its path."""
+        """List the image, if it is named by a path."""
         return images.list_archives([str(executable.fields["location"])], sif=True)
 
     def fetches(self, executable: Executable) -> Sequence[Data]:
-        """An image of a registry."""
+        """List the registry image."""
         return images.to_fetch([str(executable.fields["location"])], sif=True)
 
 
 def check_image(image: Any) -> list[Reason]:
-    """Where the image is, which one exactly, and for what machine."""
+    """Return what is wrong with the image's locations, digest or platform."""
     if not isinstance(image, Mapping):
         return [f.missing("image", "an image is needed.", nearest="image: {locations: [ghcr.io/owner/name:tag]}")]
     reasons = f.unknown_fields(image, ("locations", "digest", "platform"), "image.")
@@ -161,7 +165,7 @@ def check_image(image: Any) -> list[Reason]:
 
 
 def check_platform(platform: Any) -> list[Reason]:
-    """Images are for linux on amd64."""
+    """Return a reason unless the image is for Linux on amd64."""
     if not isinstance(platform, Mapping):
         return [f.invalid("image.platform", "image.platform must have architecture and os.", wanted=platform)]
     reasons = f.unknown_fields(platform, ("architecture", "os"), "image.platform.")
@@ -174,7 +178,7 @@ def check_platform(platform: Any) -> list[Reason]:
 
 
 def check_location(field: str, location: Any, sif: bool = False) -> list[Reason]:
-    """A location that some tool can read."""
+    """Return a reason if no tool can read the location."""
     if not isinstance(location, str) or not location.strip():
         return [f.missing(field, "the location of the image is needed.")]
     if images.read_location(location, 0, sif=sif)["how"] == "unknown":
@@ -187,7 +191,7 @@ def check_location(field: str, location: Any, sif: bool = False) -> list[Reason]
 
 
 def check_run(fields: Mapping[str, Any], request: Request) -> list[Reason]:
-    """What is run in the container, and what is mounted and published."""
+    """Return what is wrong with the command, environment, volumes, tasks or ports."""
     reasons = f.check_environment(fields.get("environment"))
     if fields.get("command") is not None:
         reasons += f.check_words("command", fields["command"], empty=True)
@@ -202,7 +206,7 @@ def check_run(fields: Mapping[str, Any], request: Request) -> list[Reason]:
 
 
 def check_tasks(fields: Mapping[str, Any]) -> list[Reason]:
-    """How many copies of the container run side by side, as the ranks of an MPI program do, or one on each node."""
+    """Return what is wrong with the number of tasks (such as MPI ranks), or with one container per node."""
     tasks = fields.get("tasks")
     if wrong := f.check_each_node(fields):
         return wrong
@@ -221,7 +225,7 @@ def check_tasks(fields: Mapping[str, Any]) -> list[Reason]:
 
 
 def check_network(network: Any) -> list[Reason]:
-    """One port may be reached through the service; none is opened on the machine."""
+    """Return what is wrong with the ports: one can be reached through the service, none is opened on the machine."""
     ports = (network.get("ports") or []) if isinstance(network, Mapping) else network or []
     reasons = f.unknown_fields(network, ("ports",), "network.") if isinstance(network, Mapping) else []
     if ports == []:
@@ -256,12 +260,12 @@ def check_network(network: Any) -> list[Reason]:
 
 
 def access_ports(fields: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The ports that someone wants to reach."""
+    """Return the ports that are to be reached."""
     return [port for port in (fields.get("network") or {}).get("ports") or [] if port.get("access")]
 
 
 def tools_for(sources: Sequence[Mapping[str, str]], tools: Mapping[str, str]) -> list[str]:
-    """The container tools that are there and can run an image from these sources, best first."""
+    """Return the available container tools that can run an image from these sources, best first."""
     forms = {source["how"] for source in sources}
     order: Sequence[str] = FOR_SINGULARITY if forms <= {"sif", "library"} else FOR_DOCKER
     if forms == {"library"} or (forms == {"sif"} and "unsquashfs" not in tools):
@@ -290,7 +294,7 @@ def _ways(
 
 
 def list_tool_needs(executable: Executable) -> list[WayNeed]:
-    """The container tools, and what of each must be there."""
+    """List the container tools, and the programs that each needs."""
     reached = "its port is to be reached, and this tool shares the machine's" if access_ports(executable.fields) else ""
     needs = [
         WayNeed(tool, ("python3", *parts), reached if tool in SHARES_PORTS else "")
@@ -308,7 +312,7 @@ def _program_of(
 
 
 def image_plan(tool: str, sources: Sequence[Mapping[str, str]], digest: str, setting: Setting) -> dict[str, Any]:
-    """What the runner must know of an image and of where it runs, whatever is to run in it."""
+    """Return the runner's plan for an image and where it runs, whatever is run in it."""
     return {
         "tool": tool,
         "paths": {name: setting.tool(name) for name in setting.tools if name in CALLED},
@@ -317,8 +321,8 @@ def image_plan(tool: str, sources: Sequence[Mapping[str, str]], digest: str, set
         "digest": digest,
         "work": setting.work,
         "image": f"{setting.directory}/image",
-        "unstarted": f"{setting.directory}/unstarted",  # why nothing was run, for the record of the end
-        "private": f"{setting.directory}/container",  # not below the working directory, which the container can change
+        "unstarted": f"{setting.directory}/unstarted",  # why nothing was run, for the session's end
+        "private": f"{setting.directory}/container",  # outside the working directory, which the container can change
         "base_url": setting.base_url,
         **sizes_of(setting.amounts.shape),
         "network": setting.network,
@@ -327,14 +331,14 @@ def image_plan(tool: str, sources: Sequence[Mapping[str, str]], digest: str, set
 
 
 def tell_places(setting: Setting) -> dict[str, str]:
-    """Where the container sees each of its places."""
+    """Return variables that say where the container sees each place."""
     return {variable_of(place.name): place.target for place in setting.places}
 
 
 def program(
     executable: Executable, tool: str, sources: Sequence[Mapping[str, str]], digest: str, setting: Setting
 ) -> Program:
-    """The runner, and what it is to run."""
+    """Build the runner and its plan."""
     fields = executable.fields
     entrypoint = fields.get("entrypoint")
     ports = access_ports(fields)
@@ -342,7 +346,7 @@ def program(
     plan = image_plan(tool, sources, digest, setting) | {
         "entrypoint": [entrypoint] if isinstance(entrypoint, str) else entrypoint,
         "command": list(fields.get("command") or ()),
-        "in_work": setting.has_files and bool(fields.get("command")),  # which may name those files
+        "in_work": setting.has_files and bool(fields.get("command")),  # the command may name those files
         "environment": f.tell_only_node(fields, nodes) | f.environment_of(fields) | tell_places(setting),
         "mounts": [[f"{setting.directory}/{m.source}", m.target, m.read_only] for m in setting.mounts],
         "port": ports[0]["internal"]["port"] if ports else 0,

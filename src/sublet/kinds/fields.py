@@ -1,4 +1,4 @@
-"""What several kinds check in the fields of an executable: each finding is a reason that names the field."""
+"""Checks that several kinds share; each problem is a reason that names its field."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ MISSING = "urn:missing-required-value"
 NOT_SUPPORTED = "urn:not-supported"
 ANY_KIND = {"kind", "type", "name", "meta", "phase", "schedule", "costs", "metrics"}  # IVOA's, on every component
 _IGNORED = "{where}: there is no field {name} here, and it was ignored."
-WORDS_AT_MOST = 1024 * 1024  # bytes; the kernel takes about 2 MiB of words and environment together
+WORDS_AT_MOST = 1024 * 1024  # bytes; the kernel accepts about 2 MiB of words and environment together
 
 
 def invalid(field: str, message: str, *, wanted: object = "", nearest: str = "") -> Reason:
-    """A field whose value can't be used."""
+    """Return the reason that a field's value can't be used."""
     return Reason(INVALID, f"executable.{field}", message, wanted=str(wanted)[:200], nearest=nearest)
 
 
 def missing(field: str, message: str, *, nearest: str = "") -> Reason:
-    """A field that must be there."""
+    """Return the reason that a required field is missing."""
     return Reason(MISSING, f"executable.{field}", message, nearest=nearest)
 
 
 def not_supported(field: str, message: str, *, wanted: object = "", nearest: str = "") -> Reason:
-    """A field that is understood, and that nothing here can do."""
+    """Return the reason that a valid field isn't supported here."""
     return Reason(NOT_SUPPORTED, f"executable.{field}", message, wanted=str(wanted)[:200], nearest=nearest)
 
 
 def check_words(field: str, value: Any, *, empty: bool = False) -> list[Reason]:
-    """A command is a list of words: text without NUL, the first one not empty, all together not absurdly long."""
+    """Return what is wrong with a list of words: not text, with NUL, without a first word, or too long."""
     if not isinstance(value, Sequence) or isinstance(value, (str, bytes)):
         return [invalid(field, f"{field} must be a list of words.", wanted=value, nearest='["python3", "sim.py"]')]
     if not value:
@@ -53,7 +53,7 @@ def check_words(field: str, value: Any, *, empty: bool = False) -> list[Reason]:
 
 
 def check_environment(value: Any) -> list[Reason]:
-    """Environment is a map of names to values."""
+    """Return what is wrong with an environment, a map of names to values."""
     if value is None:
         return []
     if not isinstance(value, Mapping):
@@ -72,12 +72,12 @@ def check_environment(value: Any) -> list[Reason]:
 
 
 def environment_of(fields: Mapping[str, Any]) -> dict[str, str]:
-    """The environment as text."""
+    """Return the environment as text."""
     return {name: as_text(value) for name, value in (fields.get("environment") or {}).items()}
 
 
 def check_each_node(fields: Mapping[str, Any]) -> list[Reason]:
-    """Whether the program is started on each of several nodes is a yes or a no."""
+    """Return a reason unless `each_node` is true or false."""
     wanted = fields.get("each_node")
     if wanted is None or isinstance(wanted, bool):
         return []
@@ -85,14 +85,14 @@ def check_each_node(fields: Mapping[str, Any]) -> list[Reason]:
 
 
 def tell_only_node(fields: Mapping[str, Any], nodes: int) -> dict[str, str]:
-    """What a program for each node reads to know which it is, where there is one node; of several each is told."""
+    """Return the variables for a program that runs on each node, if there is only one; several get them at run time."""
     if nodes > 1 or not fields.get("each_node"):
         return {}
     return {"SUBLET_NODES": "1", "SUBLET_NODE_NUMBER": "0", "SUBLET_FIRST_NODE": "localhost"}
 
 
 def check_local_volumes(request: Request, kind: str) -> list[Reason]:
-    """Without a container, volumes are seen below the working directory: an absolute path can't be promised."""
+    """Return reasons for absolute volumes, which a program without a container can't see."""
     return [
         Reason(
             NOT_SUPPORTED,
@@ -108,7 +108,7 @@ def check_local_volumes(request: Request, kind: str) -> list[Reason]:
 
 
 def unknown_fields(fields: Mapping[str, Any], known: Iterable[str], under: str = "") -> list[Reason]:
-    """A remark on each field that means nothing to this kind: a newer schema may have it, or it is mistyped."""
+    """Return a remark for each unknown field: it may belong to a newer schema, or be mistyped."""
     given = {str(name) for name, value in fields.items() if value is not None}
     names = [name for name in sorted(given - set(known) - ANY_KIND) if not name.startswith("x-")]
     there = ", ".join(sorted(known))
@@ -119,6 +119,6 @@ def unknown_fields(fields: Mapping[str, Any], known: Iterable[str], under: str =
 
 
 def bring(name: str, location: str, *, shared: bool = False) -> Data:
-    """A file at a location, as something to bring: a bare path is a file."""
+    """Return a file at a location as data to stage; a bare path is a file."""
     location = f"file://{location}" if location.startswith("/") else location
     return Data(name, "simple-data-resource", location, shared=shared)

@@ -1,4 +1,4 @@
-"""Where an image is: how each form of a location is read, and what of it must be brought first."""
+"""Parses the locations of images, and lists what has to be staged for them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from sublet.kinds.inside.image_files import Archive, NotAnImage, sha256_of, squa
 from sublet.kinds.port import Setting
 
 BROUGHT = "sublet.image"
-ADDRESSES = ("http", "https", "file", "s3", "s3+http", "s3+https", "dav", "davs", "globus")  # images are brought from
+# Schemes that images are brought from
+ADDRESSES = ("http", "https", "file", "s3", "s3+http", "s3+https", "dav", "davs", "globus")
 ARCHIVES = ("docker-archive", "oci-archive")
 TARS = (".tar", ".tar.gz", ".tgz")
 SQUASHED = (".sif", ".simg", ".sqfs", ".squashfs", ".img")
 
 
 def read_location(location: str, number: int, sif: bool = False) -> dict[str, str]:
-    """A location as a source: `how` it is had (registry, archive, directory, sif, library, unknown), and where."""
+    """Parse a location: `how` says what it is (registry, archive, directory, sif, library, unknown)."""
     scheme, separator, rest = location.partition("://")
     if separator and scheme in ADDRESSES:
         how = "sif" if sif or _path(location).endswith(SQUASHED) else "archive"
@@ -37,19 +38,20 @@ def read_location(location: str, number: int, sif: bool = False) -> dict[str, st
     prefix, colon, path = location.partition(":")
     if colon and prefix in (*ARCHIVES, "dir") and path.startswith("/"):
         return _at_path(path, location, sif) if prefix == "dir" else {"how": "archive", "path": path, "said": location}
-    if sif or separator or location.lower().endswith((*SQUASHED, *TARS)):  # else a file, and not by its whole path
+    # Otherwise it would be taken for a file without its full path
+    if sif or separator or location.lower().endswith((*SQUASHED, *TARS)):
         return {"how": "unknown", "said": location}
     return _reference(location, location, number)
 
 
 @dataclass(frozen=True)
 class ArchiveFile:
-    """A file of this machine that may be an archive of an image."""
+    """A file of this machine that may be an image archive."""
 
     path: str
 
     def find_id(self) -> str:
-        """What a store of images knows the image by, which covers all of it; empty: it is no archive of one."""
+        """Return the image's id in a store, which covers its whole content; empty if it is no image archive."""
         try:
             archive = Archive(self.path)
         except NotAnImage:
@@ -58,7 +60,7 @@ class ArchiveFile:
         return archive.id
 
     def find_squashed_id(self) -> str:
-        """The digest of the file, if it is a Singularity image; empty: it is none."""
+        """Return the file's digest, if it is a Singularity image; otherwise an empty string."""
         try:
             status = os.stat(self.path)
             return _read_squashed(self.path, status.st_size, status.st_mtime_ns)
@@ -66,7 +68,7 @@ class ArchiveFile:
             return ""
 
     def describe(self) -> ImageArchive | None:
-        """What it is and which digests it has, each layer checked; None if it is no archive of an image."""
+        """Return the archive's form and digests, with each layer checked; None if it is no image archive."""
         try:
             archive = Archive(self.path)
         except NotAnImage:
@@ -82,7 +84,7 @@ class ArchiveFile:
 
 @lru_cache(maxsize=256)
 def _read_squashed(path: str, size: int, time: int) -> str:
-    """The digest of a Singularity image, which is read once as long as it is the same file."""
+    """Return the digest of a Singularity image, cached as long as the file is unchanged."""
     squashfs_offset(path)
     return sha256_of(path)
 
@@ -105,24 +107,24 @@ def _path(location: str) -> str:
 
 
 def list_archives(locations: Sequence[str], sif: bool = False) -> list[str]:
-    """The image files that are named by their paths on the machine that runs them."""
+    """List the image files that are named by paths on the machine that runs them."""
     sources = [read_location(location, number, sif) for number, location in enumerate(locations)]
     return [source["path"] for source in sources if source["how"] in ("archive", "sif") and "path" in source]
 
 
 def is_ours(source: Mapping[str, str]) -> bool:
-    """Whether it is a path among the account's own files, which a stranger must not be able to name."""
+    """Whether the source is a path among the account's own files, which strangers must not name."""
     return "path" in source or source["said"].startswith("file:")
 
 
 def to_bring(locations: Sequence[str], sif: bool = False) -> list[Data]:
-    """The images that lie at an address and are brought as data."""
+    """List the images that have an address, as data to stage."""
     sources = [read_location(location, number, sif) for number, location in enumerate(locations)]
     return [f.bring(source["brought"], source["said"], shared=True) for source in sources if "brought" in source]
 
 
 def to_fetch(locations: Sequence[str], digest: str = "", sif: bool = False) -> list[Data]:
-    """Images of registries, the first that can be had is enough; none if there are other locations too."""
+    """List registry images, any one of which is enough; empty if there are other locations too."""
     sources = [read_location(location, number, sif) for number, location in enumerate(locations)]
     if any(source["how"] != "registry" for source in sources):
         return []
@@ -130,6 +132,6 @@ def to_fetch(locations: Sequence[str], digest: str = "", sif: bool = False) -> l
 
 
 def place_source(source: Mapping[str, str], setting: Setting) -> dict[str, str]:
-    """The source as the runner finds it: what was brought, or fetched for it, is a file in a directory."""
+    """Return the source as the runner finds it: with the directory of what was staged."""
     name = source.get("brought") or source.get("fetched")
     return {**source, "folder": setting.find_brought(name)} if name else dict(source)

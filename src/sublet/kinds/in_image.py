@@ -1,4 +1,4 @@
-"""Notebooks and web applications in a container: in the image that someone names, or the operator's own for them."""
+"""Runs notebooks and web applications in a container: in the requested image, or the operator's default."""
 
 from __future__ import annotations
 
@@ -18,23 +18,24 @@ from sublet.kinds.pod_images import KUBERNETES, NO_REGISTRY, find_pod_image
 from sublet.kinds.port import Setting, Way, WayNeed
 from sublet.kinds.travel import PROGRAM, pack
 
-IMAGE = "image"  # as someone names it
-STANDARD = "standard_image"  # the operator's own; the service says it, and no document
+IMAGE = "image"  # the requested image
+STANDARD = "standard_image"  # the operator's default; set by the service, never by a document
 WORK = "/work"
-OWN = f"{WORK}/.sublet"  # what belongs to the session and is no result
+OWN = f"{WORK}/.sublet"  # the session's own files that are no results
 NEEDS = "Kubernetes, podman, apptainer or docker with an image"
 NO_IMAGE = "no image is named, and none is set for such requests"
-Make = Callable[[Setting], tuple[dict[str, Any], dict[str, bytes]]]  # what runs in the image, and its files
+# Makes the plan of what runs in the image, and its files
+Make = Callable[[Setting], tuple[dict[str, Any], dict[str, bytes]]]
 
 
 def check_image(fields: Mapping[str, Any]) -> list[Reason]:
-    """What is wrong with the image that is named, if one is."""
+    """Return what is wrong with the requested image, if there is one."""
     named = fields.get(IMAGE)
     return [] if named is None else container.check_image({"locations": [named]} if isinstance(named, str) else named)
 
 
 def find_image(fields: Mapping[str, Any]) -> tuple[list[str], str]:
-    """Where the image may be had, and its digest; none: there is no image."""
+    """Return the image's locations and digest; no locations if there is no image."""
     named = fields.get(IMAGE) or fields.get(STANDARD) or {}
     if isinstance(named, str):
         location, _, digest = named.partition("@")
@@ -43,23 +44,23 @@ def find_image(fields: Mapping[str, Any]) -> tuple[list[str], str]:
 
 
 def to_bring(fields: Mapping[str, Any]) -> Sequence[Data]:
-    """An image that lies at an address."""
+    """List an image that has an address."""
     return images.to_bring(find_image(fields)[0])
 
 
 def list_archives(fields: Mapping[str, Any]) -> Sequence[str]:
-    """An image that is an archive, by its path."""
+    """List an image archive that is named by a path."""
     return images.list_archives(find_image(fields)[0])
 
 
 def to_fetch(fields: Mapping[str, Any]) -> Sequence[Data]:
-    """An image of a registry."""
+    """List a registry image."""
     locations, digest = find_image(fields)
     return images.to_fetch(locations, digest) if locations else ()
 
 
 def to_fetch_for(fields: Mapping[str, Any], way: str) -> Sequence[Data]:
-    """The same, if this way has a container tool run it."""
+    """List a registry image, if this way uses a container tool."""
     return to_fetch(fields) if way in container.TOOLS else ()
 
 
@@ -72,9 +73,10 @@ def list_ways(
     connects: str = "",
     by_port: bool = True,
 ) -> list[Way]:
-    """One for each container tool that is there and can run the image, and as a pod, where programs run as they are.
+    """Return a way for each available container tool that can run the image, and one as a pod.
 
-    What is reached by a port runs by tools that can pass one on; what is reached by a Unix socket by all.
+    Applications on a port need a tool that can map ports; those on a Unix socket run with all tools. A pod needs a
+    program that runs unmodified in the image (`make_as_it_is`).
     """
     locations, digest = find_image(executable.fields)
     sources = [images.read_location(location, number) for number, location in enumerate(locations)]
@@ -110,7 +112,7 @@ def _list_tool_ways(
 
 
 def list_needs(executable: Executable, *, is_reached: bool = False) -> list[WayNeed]:
-    """The container tools, and pods, by which it could run, if there is an image."""
+    """List the container tools and pods that could run it, if there is an image."""
     locations = find_image(executable.fields)[0]
     lacks = "" if locations else NO_IMAGE
     by_tool = [
@@ -122,14 +124,14 @@ def list_needs(executable: Executable, *, is_reached: bool = False) -> list[WayN
 
 
 def run_as_pod(image: str, make_as_it_is: Callable[[Setting], Program], setting: Setting) -> Program:
-    """A program as it would run on a machine that has what the image has."""
+    """Build the program as for a machine that has the image's content."""
     return replace(make_as_it_is(setting), image=image, tools=())
 
 
 def run_in(
     tool: str, sources: Sequence[Mapping[str, str]], digest: str, make: Make, connects: str, setting: Setting
 ) -> Program:
-    """The runner of containers, and what it is to run in this one."""
+    """Build the container runner, with the plan for this container."""
     plan, files = make(setting)
     mounts = [[f"{setting.directory}/{m.source}", m.target, m.read_only] for m in setting.mounts]
     whole = container.image_plan(tool, sources, digest, setting) | {
@@ -152,13 +154,13 @@ def run_in(
 
 
 def make_notebook(fields: Mapping[str, Any], brought: str, requirements: Sequence[str], setting: Setting) -> Any:
-    """papermill in the image, on the notebook that was brought."""
+    """Run papermill in the image, on the staged notebook."""
     folder = "/sublet/notebook"
     plan = {
         "notebook": folder,
         "parameters": dict(fields.get("parameters") or {}),
         "requirements": list(requirements),
-        "papermill": "",  # wherever the image has it
+        "papermill": "",  # found in the image's PATH
         "environment": f"{OWN}/venv",
         "own": f"{OWN}/jupyter",
     }
@@ -169,7 +171,7 @@ def make_notebook(fields: Mapping[str, Any], brought: str, requirements: Sequenc
 
 
 def make_lab(fields: Mapping[str, Any], config: str, settings_file: str, setting: Setting) -> Any:
-    """JupyterLab in the image: whoever has the session's secret is let in, and nobody else gets at its port."""
+    """Run JupyterLab in the image; only holders of the session's secret can reach its port."""
     inner = hashlib.sha256(f"inner {setting.secret}".encode()).hexdigest()
     port = 8888
     own = {f"JUPYTER_{name}_DIR": f"{OWN}/jupyter/{name.lower()}" for name in ("RUNTIME", "CONFIG", "DATA")}
@@ -179,7 +181,7 @@ def make_lab(fields: Mapping[str, Any], config: str, settings_file: str, setting
         "environment": environment | {"SUBLET_SECRET": inner, "IPYTHONDIR": f"{OWN}/ipython"},
         "port": port,
         "path": "lab",
-        "keeps_path": True,  # it knows under which path it is seen
+        "keeps_path": True,  # it is told the path under which it is served
         "shows": ["Authorization", f"token {inner}"],
     }
     return plan, {settings_file: config.encode()}

@@ -1,4 +1,4 @@
-"""An interactive session: JupyterLab, a shell, or a web application by its recipe, with a secret of its own."""
+"""The kind `interactive`: JupyterLab, a shell, or a web application by its recipe, each with its own secret."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ INTERFACES = ("lab", "shell", *RECIPES, WEB)
 FIELDS = ("interface", "environment", "idle", in_image.IMAGE, in_image.STANDARD, RECIPE)
 LAB_SETTINGS = ".sublet/jupyter_server_config.py"
 
-# Read by Jupyter inside the job: the port and the secret are in the environment, never among the words of a command.
+# Read by Jupyter in the job: port and secret come from the environment, never from the command line.
 LAB = """import os
 
 c = get_config()  # noqa
@@ -51,7 +51,7 @@ class Interactive(Kind):
     extra = "notebook"
 
     def check(self, executable: Executable, request: Request) -> Sequence[Reason]:
-        """An interface that there is."""
+        """Return what is wrong with the interface, image or other fields."""
         fields = executable.fields
         interface = fields.get("interface", "lab")
         known = (*FIELDS, *web.WEB_FIELDS) if interface == WEB else FIELDS
@@ -69,7 +69,7 @@ class Interactive(Kind):
         return reasons
 
     def ways(self, executable: Executable, tools: Mapping[str, str]) -> Sequence[Way]:
-        """JupyterLab, here or as a hub's own server; a web application; or a small server with a shell."""
+        """Return ways for JupyterLab (here or on a hub), a web application, or a small server with a shell."""
         if recipe := find_recipe(executable):
             return web.list_ways(executable, recipe, tools)
         environment = f.environment_of(executable.fields)
@@ -84,7 +84,7 @@ class Interactive(Kind):
         return [Way("shell", False, lambda setting: shell(environment, setting), interactive=True)]
 
     def list_needs(self, executable: Executable) -> Sequence[WayNeed]:
-        """JupyterLab on the machine, a hub's own server, or in an image; a web application; or a shell."""
+        """Return the needs of JupyterLab (on the machine, on a hub, or in an image), a web application, or a shell."""
         if recipe := find_recipe(executable):
             return web.list_needs(executable, recipe)
         fields = executable.fields
@@ -97,7 +97,7 @@ class Interactive(Kind):
         return [*own, *in_image.list_needs(executable, is_reached=True), there]
 
     def needs(self, executable: Executable) -> str:
-        """JupyterLab, another web application, or Python."""
+        """Return that it needs JupyterLab, another web application, or Python."""
         if recipe := find_recipe(executable):
             return web.describe_needs(executable, recipe)
         if executable.fields.get("interface", "lab") != "lab":
@@ -107,19 +107,19 @@ class Interactive(Kind):
         return "jupyter-lab, a JupyterHub, or Kubernetes, podman or docker with an image"
 
     def brings(self, executable: Executable) -> Sequence[Data]:
-        """An image that lies at an address."""
+        """List an image that has an address."""
         return in_image.to_bring(executable.fields)
 
     def archives(self, executable: Executable) -> Sequence[str]:
-        """Its image, if that is named by a path."""
+        """List the image, if it is named by a path."""
         return in_image.list_archives(executable.fields)
 
     def fetches(self, executable: Executable) -> Sequence[Data]:
-        """The image of a registry."""
+        """List the registry image."""
         return in_image.to_fetch(executable.fields)
 
     def fetches_for(self, executable: Executable, way: str) -> Sequence[Data]:
-        """That, by a container tool alone: the operator's usual image is not used by any other way."""
+        """List the registry image for container tools only: other ways don't use the operator's default image."""
         return in_image.to_fetch_for(executable.fields, way)
 
 
@@ -137,14 +137,14 @@ def _list_lab_ways(environment: Mapping[str, str], tools: Mapping[str, str]) -> 
     if "jupyter-lab" in tools:
         is_pod = KUBERNETES in tools
         ways.append(Way("jupyter-lab", is_pod, lambda setting: lab(environment, setting), interactive=True))
-    if HUB in tools and not environment:  # a hub's servers have an environment of their own
+    if HUB in tools and not environment:  # a hub's servers have their own environment
         is_contained = "contained-servers" in tools
         ways.append(Way(HUB, is_contained, lambda setting: HUB_SERVER, interactive=True))
     return ways
 
 
 def _find_named(executable: Executable) -> tuple[list[str], str]:
-    """The image that someone named: the operator's usual one is for their own containers."""
+    """Return the requested image; the operator's default is for their own containers only."""
     named = executable.fields.get(in_image.IMAGE)
     return in_image.find_image({in_image.IMAGE: named}) if named else ([], "")
 
@@ -154,7 +154,7 @@ def _own(setting: Setting) -> dict[str, str]:
 
 
 def lab(environment: Mapping[str, str], setting: Setting) -> Program:
-    """JupyterLab in the working directory; what it writes of its own stays in the session."""
+    """Run JupyterLab in the working directory; its own files stay in the session."""
     own = {f"JUPYTER_{name}_DIR": f"{setting.work}/.sublet/jupyter/{name.lower()}" for name in ("RUNTIME", "CONFIG")}
     argv = (setting.tool("jupyter-lab"), f"--config={LAB_SETTINGS}")
     files = {LAB_SETTINGS: LAB.encode()}
@@ -162,7 +162,7 @@ def lab(environment: Mapping[str, str], setting: Setting) -> Program:
 
 
 def shell(environment: Mapping[str, str], setting: Setting) -> Program:
-    """The person's shell in the working directory, behind a small server."""
+    """Run the person's shell in the working directory, behind a small server."""
     parts = ("kinds/inside/gate.py", "kinds/inside/websocket.py", "kinds/inside/shell_page.html")
     argv = (setting.tool("python3"), PROGRAM)
     files = {PROGRAM: pack("shell_server", *parts)}

@@ -1,4 +1,4 @@
-"""A Jupyter notebook: parameters in, the executed notebook and a page of it out."""
+"""The kind `jupyter-notebook`: takes parameters, and produces the executed notebook and an HTML page of it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class NotebookKind(Kind):
     extra = "notebook"
 
     def check(self, executable: Executable, request: Request) -> Sequence[Reason]:
-        """A location, parameters with names, and requirements that are nothing but requirements."""
+        """Return what is wrong with the location, parameters or requirements."""
         fields = executable.fields
         reasons = f.unknown_fields(fields, FIELDS) + f.check_environment(fields.get("environment"))
         reasons += f.check_local_volumes(request, "a notebook") + in_image.check_image(fields)
@@ -41,7 +41,10 @@ class NotebookKind(Kind):
         return reasons + check_parameters(fields.get("parameters")) + check_requirements(fields.get("requirements"))
 
     def ways(self, executable: Executable, tools: Mapping[str, str]) -> Sequence[Way]:
-        """By papermill, by a kernel of a Jupyter service, or in an image; where one is named, in that alone."""
+        """Return ways by papermill, by a kernel of a Jupyter service, or in an image.
+
+        A requested image is always used.
+        """
         fields, ways = executable.fields, []
         if "papermill" in tools and "python3" in tools and not fields.get(in_image.IMAGE):
             ways.append(Way("papermill", contained=KUBERNETES in tools, program=partial(program, executable)))
@@ -52,36 +55,36 @@ class NotebookKind(Kind):
         return [*ways, *in_image.list_ways(executable, tools, make, partial(program, executable))]
 
     def list_needs(self, executable: Executable) -> Sequence[WayNeed]:
-        """papermill, a kernel, or papermill in an image."""
+        """Return the needs of papermill, of a kernel, and of papermill in an image."""
         lacks = "it is to run in its image alone" if executable.fields.get(in_image.IMAGE) else ""
         own = [WayNeed("papermill", ("papermill", "python3"), lacks), WayNeed("kernel", (KERNEL,), lacks)]
         return [*own, *in_image.list_needs(executable)]
 
     def needs(self, executable: Executable) -> str:
-        """papermill, a Jupyter service, or a container tool with an image."""
+        """Return that it needs papermill, a Jupyter service, or a container tool with an image."""
         if executable.fields.get(in_image.IMAGE):
             return f"Kubernetes, or {container.DOCKER_TOOLS}"
         return f"papermill, a Jupyter service, or {in_image.NEEDS}"
 
     def brings(self, executable: Executable) -> Sequence[Data]:
-        """The notebook itself."""
+        """List the notebook, and an image that has an address."""
         return [f.bring(BROUGHT, str(executable.fields["location"])), *in_image.to_bring(executable.fields)]
 
     def archives(self, executable: Executable) -> Sequence[str]:
-        """Its image, if that is named by a path."""
+        """List the image, if it is named by a path."""
         return in_image.list_archives(executable.fields)
 
     def fetches(self, executable: Executable) -> Sequence[Data]:
-        """The image of a registry."""
+        """List the registry image."""
         return in_image.to_fetch(executable.fields)
 
     def fetches_for(self, executable: Executable, way: str) -> Sequence[Data]:
-        """That, by a container tool alone: the operator's usual image is not used by any other way."""
+        """List the registry image for container tools only: other ways don't use the operator's default image."""
         return in_image.to_fetch_for(executable.fields, way)
 
 
 def check_parameters(parameters: Any) -> list[Reason]:
-    """Parameters become variables of the notebook, so their names are names of variables."""
+    """Return reasons for parameters whose names aren't valid variable names."""
     if parameters is None:
         return []
     if not isinstance(parameters, Mapping):
@@ -92,7 +95,7 @@ def check_parameters(parameters: Any) -> list[Reason]:
 
 
 def check_requirements(requirements: Any) -> list[Reason]:
-    """Requirements are one line each, and no options of the installer."""
+    """Return reasons for requirements that aren't one line each, or are installer options."""
     if requirements is None:
         return []
     if not isinstance(requirements, Sequence) or isinstance(requirements, str):
@@ -107,7 +110,7 @@ def check_requirements(requirements: Any) -> list[Reason]:
 
 
 def requirement(item: Any) -> str:
-    """One requirement as a line: `numpy>=2`, or `{numpy: ">=2"}`; empty if it is neither."""
+    """Return a requirement as a line: `numpy>=2`, or `{numpy: ">=2"}`; empty if it is neither."""
     if isinstance(item, str):
         return item.strip()
     if not isinstance(item, Mapping) or len(item) != 1:
@@ -118,7 +121,7 @@ def requirement(item: Any) -> str:
 
 
 def program(executable: Executable, setting: Setting) -> Program:
-    """The runner, and what it is to run."""
+    """Build the runner and its plan."""
     fields = executable.fields
     plan = {
         "notebook": setting.find_brought(BROUGHT),
@@ -134,7 +137,7 @@ def program(executable: Executable, setting: Setting) -> Program:
 
 
 def kernel_program(executable: Executable, setting: Setting) -> Program:
-    """What a Jupyter service is to do with the notebook that was brought."""
+    """Build the plan for a Jupyter service to run the staged notebook."""
     fields = executable.fields
     plan = {
         "parameters": dict(fields.get("parameters") or {}),

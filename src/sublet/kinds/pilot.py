@@ -1,7 +1,7 @@
-"""A pilot: what a lease runs on each of its nodes, so that they take HTCondor jobs. The service alone asks for it.
+"""The kind `pilot`: what a lease runs on each node, so that it takes HTCondor jobs. Only the service requests it.
 
-What travels with the job is small and holds no secret of HTCondor's: the lease, a token that is good for one claim per
-node, and where to ask. Everything else is fetched when it starts.
+What travels with the job is small and has no secret of HTCondor: the lease, a token for one claim per node, and where
+to ask. Everything else is fetched at the start.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class PilotKind(Kind):
     leaves_nothing = True
 
     def check(self, executable: Executable, request: Request) -> Sequence[Reason]:
-        """A lease, by its id."""
+        """Return what is wrong with the lease's id, or with `carry`."""
         fields = executable.fields
         reasons = f.unknown_fields(fields, FIELDS)
         lease = fields.get("lease")
@@ -44,17 +44,17 @@ class PilotKind(Kind):
         return reasons
 
     def ways(self, executable: Executable, tools: Mapping[str, str]) -> Sequence[Way]:
-        """By the shell that every node has; HTCondor is looked for when it starts."""
+        """Return the way by the shell that every node has; HTCondor is searched for at the start."""
         lease, carry = str(executable.fields["lease"]), str(executable.fields.get("carry", ""))
         return [Way("htcondor", contained=False, program=partial(program, lease, carry), asks=True)]
 
     def needs(self, executable: Executable) -> str:
-        """Nothing but nodes of one's own."""
+        """Return that it needs permission to run outside a container."""
         return "permission to run outside a container"
 
 
 def program(lease: str, carry: str, setting: Setting) -> Program:
-    """The scripts, and what they need to ask."""
+    """Build the pilot's scripts and their values."""
     callback = setting.callback or Callback((), "")
     asking = {"token": setting.secret, "urls": " ".join(callback.urls), "pin": callback.pin}
     values = {"lease": lease, "carry": carry, **asking}
@@ -68,12 +68,12 @@ def program(lease: str, carry: str, setting: Setting) -> Program:
 
 @cache
 def script(name: str) -> bytes:
-    """A script of the pilot's."""
+    """Return one of the pilot's scripts."""
     return files("sublet.kinds.inside").joinpath("pilot", f"{name}.sh").read_bytes()
 
 
 def assign_variables(values: Mapping[str, object]) -> bytes:
-    """Assignments that a shell reads; every value is quoted data."""
+    """Format values as shell assignments, safely quoted."""
     return "".join(f"{name}={quote(str(value))}\n" for name, value in values.items()).encode()
 
 

@@ -1,4 +1,4 @@
-"""Images that a platform runs by itself, as pods of Kubernetes: no tool has to be there, and no Python."""
+"""Images run as Kubernetes pods by the platform itself, without any tool or Python."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ NO_REGISTRY = "its image is in no registry, from which a pod could have it"
 
 
 def find_pod_image(sources: Sequence[Mapping[str, str]], digest: str) -> str:
-    """The image as a pod names it; empty: it is in no registry."""
+    """Return the image as a pod names it; empty if it is in no registry."""
     return pin(sources[0]["ref"], digest) if sources and sources[0]["how"] == "registry" else ""
 
 
 def find_pod_ways(
     executable: Executable, tools: Mapping[str, str], sources: Sequence[Mapping[str, str]], digest: str
 ) -> list[Way]:
-    """As a pod, if the first source is a registry; several tasks, and ports to be reached, need a tool."""
+    """Return the way as a pod, if the first source is a registry; several tasks or reachable ports need a tool."""
     fields = executable.fields
     is_plain = not fields.get("tasks") and not (fields.get("network") or {}).get("ports")
     image = find_pod_image(sources, digest)
@@ -34,7 +34,7 @@ def find_pod_ways(
 
 
 def make_pod_program(executable: Executable, image: str, setting: Setting) -> Program:
-    """The image's own entrypoint with the command as its arguments; or an entrypoint that was named."""
+    """Build the image's own entrypoint with the command as arguments, or the given entrypoint."""
     fields = executable.fields
     entrypoint, command = fields.get("entrypoint"), tuple(fields.get("command") or ())
     words = (entrypoint,) if isinstance(entrypoint, str) else tuple(entrypoint or ())

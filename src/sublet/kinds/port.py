@@ -1,4 +1,4 @@
-"""What the service asks of a kind: in which ways can this executable be run where these tools exist?"""
+"""The port of kinds: how an executable can be run, given a platform's tools."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sublet.kernel.container_network import USUAL
 
 @dataclass(frozen=True)
 class Callback:
-    """Where a program asks the service, once it runs: HTTPS addresses, and the key that it must find there."""
+    """Where a running program calls the service: HTTPS addresses, and the public key it must find there."""
 
     urls: tuple[str, ...]
     pin: str  # base64 of the SHA-256 of the public key
@@ -25,29 +25,29 @@ class Callback:
 
 @dataclass(frozen=True)
 class Setting:
-    """Where and with what a program is going to run; the platform fills it in at submit."""
+    """Where and with what a program will run; filled in by the platform at submission."""
 
     work: str  # the working directory, absolute, on the platform
-    directory: str  # the session's directory, absolute: mounts' sources are below it
+    directory: str  # the session's directory, absolute; sources of mounts are below it
     amounts: Amounts
     mounts: tuple[Mount, ...]
     tools: Mapping[str, str]
-    secret: str = ""  # for an interactive session, and for one that asks the service: its own
-    base_url: str = "/"  # under which path a proxied server is reached: "/connect/UUID/"
-    callback: Callback | None = None  # for one that asks the service
+    secret: str = ""  # the session's own, for interactive sessions and those that call the service
+    base_url: str = "/"  # the path under which a proxied server is reached: "/connect/UUID/"
+    callback: Callback | None = None  # for programs that call the service
     session: str = ""  # its id
-    person: str = ""  # whose it is
+    person: str = ""  # its owner
     platform: str = ""  # the platform's name
-    network: str = USUAL  # the policy of what network its containers may have: one of container_network.POLICIES
+    network: str = USUAL  # the network policy of its containers: one of container_network.POLICIES
     places: tuple[BoundPlace, ...] = ()  # directories of the platform that it shares with other sessions
-    has_files: bool = False  # something was laid out in the working directory
+    has_files: bool = False  # whether something was laid out in the working directory
 
     def find_brought(self, name: str) -> str:
-        """The directory that one of the things named by `Kind.brings` is in."""
+        """Return the directory of an item that `Kind.brings` lists."""
         return f"{self.directory}/data/{name}"
 
     def tool(self, name: str) -> str:
-        """How a tool is called: by its path where the survey knows it, else by its name."""
+        """Return how to call a tool: by its path if the survey knows it, or else by its name."""
         path = self.tools.get(name, "")
         return path if path.startswith("/") else name
 
@@ -57,16 +57,16 @@ class Way:
     """One way to run an executable."""
 
     name: str  # "sh", "podman", "papermill"
-    contained: bool  # whether it is kept from the account's files; a gateway runs nothing else
+    contained: bool  # whether it is isolated from the account's files; a gateway runs nothing else
     program: Callable[[Setting], Program]
-    prepare: timedelta = timedelta(0)  # how long it takes before it can start (an image to fetch)
-    interactive: bool = False  # AVAILABLE with a connector, instead of RUNNING
-    asks: bool = False  # the program asks the service when it runs, with a secret of its own
+    prepare: timedelta = timedelta(0)  # how long it takes before it can start, such as to fetch an image
+    interactive: bool = False  # becomes AVAILABLE with a connector, instead of RUNNING
+    asks: bool = False  # the program calls the service at run time, with a secret of its own
 
 
 @dataclass(frozen=True)
 class WayNeed:
-    """A way that a kind knows, wherever it is possible, and what a platform must have for it."""
+    """A way that a kind knows, and what a platform must have for it."""
 
     name: str
     tools: tuple[str, ...]
@@ -77,44 +77,44 @@ class Kind(Protocol):
     """A kind of executable."""
 
     name: str  # the short name
-    uri: str  # the full one, as it is written on the wire
-    outside: bool = False  # it runs outside a container alone
-    in_container: bool = False  # it runs in a container, which sees what is bound there by its own path
-    extra: str = ""  # what of Sublet's own brings all that it needs: pip install 'sublet[EXTRA]'
-    leaves_nothing: bool = False  # what it prints is all that is kept of it: its files go when it ends
+    uri: str  # the full one, as in documents
+    outside: bool = False  # runs outside containers only
+    in_container: bool = False  # runs in a container, where bound directories appear at paths of their own
+    extra: str = ""  # the extra that installs all it needs: pip install 'sublet[EXTRA]'
+    leaves_nothing: bool = False  # only its output is kept: its files are removed when it ends
 
     def check(self, executable: Executable, request: Request) -> Sequence[Reason]:
-        """What is wrong with the fields, whatever the platform: an empty answer means nothing."""
+        """Return what is wrong with the fields, on any platform; empty if nothing is."""
         ...
 
     def ways(self, executable: Executable, tools: Mapping[str, str]) -> Sequence[Way]:
-        """The ways to run it with these tools, best first; none if there is no way."""
+        """Return the ways to run the executable with these tools, best first; empty if there are none."""
         ...
 
     def needs(self, executable: Executable) -> str:
-        """In words, what a platform needs to have to run it: "podman, docker or apptainer"."""
+        """Describe what a platform needs to run it: "podman, docker or apptainer"."""
         ...
 
     def list_needs(self, executable: Executable) -> Sequence[WayNeed]:
-        """All ways that there are to run it, on whichever platform."""
+        """List all ways to run it, on any platform."""
         return ()
 
     def brings(self, executable: Executable) -> Sequence[Data]:
-        """What it is itself made of: brought before the start into `data/NAME/` of the session's directory."""
+        """List what the executable consists of; it is staged to `data/NAME/` of the session's directory."""
         return ()
 
     def archives(self, executable: Executable) -> Sequence[str]:
-        """Archives of images that it is run from by their paths: where that is this machine, they are loaded before."""
+        """List image archives that it names by path; those on this machine are loaded before the session starts."""
         return ()
 
     def fetches(self, executable: Executable) -> Sequence[Data]:
-        """What its ways fetch by themselves, one of these being enough: brought like the above where they can't."""
+        """List what its ways fetch themselves, any one of which is enough; it is staged where they can't fetch it."""
         return ()
 
     def fetches_for(self, executable: Executable, way: str) -> Sequence[Data]:
-        """The same for one way: what that doesn't use need not be there."""
+        """List what one way fetches; what the way doesn't use needn't be there."""
         return self.fetches(executable)
 
     def parts(self, executable: Executable, cores: int) -> int:
-        """Into how many parts, each with so many cores, a shared queue may best get it."""
+        """Return into how many parts, each with so many cores, it is best divided on a shared queue."""
         return 1

@@ -1,4 +1,4 @@
-"""Web applications that interactive sessions run: one row says how each is started, and how it is reached."""
+"""Recipes of web applications for interactive sessions: how each is started and reached."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ from typing import Any, Literal
 
 from sublet.booking.model.request import Executable
 
-WEB = "web"  # an application of one's own: the request says its words
-RECIPE = "recipe"  # one of the operator's; the service says it, and no document
+WEB = "web"  # a custom application: the request gives its command
+RECIPE = "recipe"  # the operator's; set by the service, never by a document
 Serves = Literal["port", "socket", "vnc"]
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How one web application is started, and how it is reached.
+    """How a web application is started and reached.
 
-    In its words `{port}`, `{socket}`, `{host}` and `{base_url}` are filled in where it runs; the same are in its
-    environment: SUBLET_PORT, SUBLET_SOCKET, SUBLET_HOST and SUBLET_BASE_URL.
+    In its words `{port}`, `{socket}`, `{host}` and `{base_url}` are substituted where it runs; its environment has the
+    same: SUBLET_PORT, SUBLET_SOCKET, SUBLET_HOST and SUBLET_BASE_URL.
     """
 
     name: str
-    title: str  # as people read it
+    title: str  # its name for people
     run: tuple[str, ...] = ()
-    script: str = ""  # a shell script of ours that starts it, instead of words
+    script: str = ""  # a shell script of Sublet's that starts it, instead of words
     programs: tuple[str, ...] = ()  # one of these must be on a machine that runs it without an image
-    serves: Serves = "port"  # HTTP on a TCP port or on a Unix socket; or VNC on a Unix socket, shown by noVNC
-    port: int = 0  # it listens on this one, whatever we say; 0: on the one that it is told
-    path: str = "/"  # where visitors are led first
-    keeps_path: bool = False  # it wants to see the path of the session before its own
+    serves: Serves = "port"  # HTTP on a TCP port or Unix socket, or VNC on a Unix socket, shown by noVNC
+    port: int = 0  # the fixed port that it listens on; 0: the one that it is given
+    path: str = "/"  # the page that visitors are sent to first
+    keeps_path: bool = False  # its requests must keep the session's path prefix
 
     @property
     def connects(self) -> str:
-        """The kind of its connector."""
+        """The type of its connector."""
         return f"uri:{self.name}"
 
 
@@ -55,7 +55,7 @@ RECIPES: dict[str, Recipe] = {
 
 
 def find_recipe(executable: Executable) -> Recipe | None:
-    """The recipe of an interactive session; None: it is JupyterLab, a shell, or nothing that there is."""
+    """Return the recipe of an interactive session; None for JupyterLab, a shell, or an unknown interface."""
     given = executable.fields
     interface = str(given.get("interface", "lab"))
     if isinstance(own := given.get(RECIPE), Mapping):
@@ -73,7 +73,7 @@ def find_recipe(executable: Executable) -> Recipe | None:
 
 
 def read_recipe(name: str, given: Mapping[str, Any]) -> Recipe:
-    """A recipe of the settings, as the service puts it into a request."""
+    """Read a recipe of the settings, as the service puts it into a request."""
     return Recipe(
         name,
         given.get("title") or name,

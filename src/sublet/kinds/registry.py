@@ -1,4 +1,4 @@
-"""Which kinds of executable there are: one entry point each, and what is wrong with those that can't be loaded."""
+"""Loads the installed kinds from their entry points, and reports those that can't be loaded."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ ANSWERS = ("check", "ways", "needs", "brings")
 
 @dataclass(frozen=True)
 class Kinds:
-    """The kinds by their short names, and the broken ones with the reason."""
+    """The kinds by short name, and the broken ones with the reason."""
 
     by_name: Mapping[str, Kind]
     broken: Mapping[str, str]
 
 
 def survey_kinds(points: tuple[EntryPoint, ...] | None = None) -> Kinds:
-    """Every kind that is installed: a plug-in that can't be loaded is shown as broken, not absent."""
+    """Load every installed kind; one that fails to load is reported as broken, not omitted."""
     kinds: dict[str, Kind] = {}
     broken: dict[str, str] = {}
     for point in plugins(GROUP) if points is None else points:
         try:
             kinds[point.name] = _load_entry(point)
-        except Exception as why:  # a plug-in may fail in any way at all, and the others go on
+        except Exception as why:  # a plug-in may fail in any way; the others must still load
             broken[point.name] = f"{point.value}: {type(why).__name__}: {why}"
     return Kinds(kinds, broken)
 

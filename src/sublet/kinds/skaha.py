@@ -1,4 +1,4 @@
-"""Containers and JupyterLab as CANFAR's Skaha runs them: an image of a registry, words without spaces, variables."""
+"""Containers and JupyterLab on CANFAR's Skaha: a registry image, words without spaces, and variables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOT_THERE = "Skaha runs one copy of it, and lets nobody in to a port"
 
 
 def find_lack(executable: Executable, locations: Sequence[str]) -> str:
-    """Why Skaha can't run a container; empty: it can."""
+    """Return why Skaha can't run a container; empty if it can."""
     fields = executable.fields
     if not any(images.read_location(location, 0)["how"] == "registry" for location in locations):
         return ELSEWHERE
@@ -34,19 +34,19 @@ def find_lack(executable: Executable, locations: Sequence[str]) -> str:
 
 
 def list_container_ways(executable: Executable, tools: Mapping[str, str], image: Mapping[str, Any]) -> list[Way]:
-    """Headless, if it can be."""
+    """Return the way as a headless session, if Skaha can run it."""
     if SKAHA not in tools or find_lack(executable, image["locations"]):
         return []
     return [Way(SKAHA, contained=True, program=partial(container_program, executable, image))]
 
 
 def list_container_needs(executable: Executable, locations: Sequence[str]) -> list[WayNeed]:
-    """What it takes."""
+    """Return what Skaha needs for a container."""
     return [WayNeed(SKAHA, (SKAHA,), find_lack(executable, locations))]
 
 
 def list_lab_ways(executable: Executable, tools: Mapping[str, str], locations: Sequence[str], digest: str) -> list[Way]:
-    """Skaha's own notebook sessions; their environment is Skaha's own."""
+    """Return the way by Skaha's notebook sessions, which have their own environment."""
     if SKAHA not in tools or find_lab_lack(executable, locations):
         return []
     reference = pin(locations[0], digest) if locations else ""
@@ -54,7 +54,7 @@ def list_lab_ways(executable: Executable, tools: Mapping[str, str], locations: S
 
 
 def find_lab_lack(executable: Executable, locations: Sequence[str]) -> str:
-    """Why a notebook session can't be had of Skaha; empty: it can."""
+    """Return why Skaha can't provide a notebook session; empty if it can."""
     if executable.fields.get("environment"):
         return "Skaha's notebook sessions take no environment"
     here = [location for location in locations if images.read_location(location, 0)["how"] != "registry"]
@@ -62,7 +62,7 @@ def find_lab_lack(executable: Executable, locations: Sequence[str]) -> str:
 
 
 def container_program(executable: Executable, image: Mapping[str, Any], setting: Setting) -> Program:
-    """A headless session."""
+    """Build the plan of a headless session."""
     fields = executable.fields
     own = _words(fields.get("entrypoint"))
     sources = [images.read_location(location, number) for number, location in enumerate(image["locations"])]
@@ -78,7 +78,7 @@ def container_program(executable: Executable, image: Mapping[str, Any], setting:
 
 
 def lab_program(image: str) -> Program:
-    """A notebook session."""
+    """Build the plan of a notebook session."""
     plan = {"image": image, "type": "notebook", "cmd": "", "args": [], "env": {}}
     return Program((SKAHA,), {}, {SKAHA_PLAN: json.dumps(plan).encode()}, connects="uri:jupyter-lab")
 

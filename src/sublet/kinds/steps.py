@@ -1,4 +1,4 @@
-"""Steps: several programs in one session, one after the other or side by side, each with its own output and end."""
+"""The kind `steps`: several programs in one session, in sequence or in parallel, each with its own output and end."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class StepsKind(Kind):
     uri = "urn:sublet:kind:executable:steps"
 
     def check(self, executable: Executable, request: Request) -> Sequence[Reason]:
-        """From one to a hundred steps with words of their own and names that differ, on one node."""
+        """Return what is wrong with the steps: their number, words, names or amounts."""
         fields = executable.fields
         reasons = f.unknown_fields(fields, FIELDS) + f.check_environment(fields.get("environment"))
         reasons += in_image.check_image(fields)
@@ -58,7 +58,7 @@ class StepsKind(Kind):
         return [*reasons, *(f.invalid("steps", f"two steps are called {name}.", wanted=name) for name in twice)]
 
     def ways(self, executable: Executable, tools: Mapping[str, str]) -> Sequence[Way]:
-        """By a small program that starts them and writes down how each ended; where an image is named, in that."""
+        """Return the way by the steps runner, which records how each step ended; in the image, if one is requested."""
         if executable.fields.get(in_image.IMAGE):
             return in_image.list_ways(
                 executable, tools, partial(make_in_image, executable), partial(make_in_pod, executable)
@@ -68,27 +68,27 @@ class StepsKind(Kind):
         return [Way("steps", contained=False, program=partial(make_program, executable))]
 
     def list_needs(self, executable: Executable) -> Sequence[WayNeed]:
-        """A Python for the small program, or a container tool."""
+        """Return the needs: Python for the steps runner, or a container tool."""
         if executable.fields.get(in_image.IMAGE):
             return in_image.list_needs(executable)
         return [WayNeed("steps", ("python3",))]
 
     def needs(self, executable: Executable) -> str:
-        """A Python for the small program, or a container tool."""
+        """Return that it needs Python for the steps runner, or a container tool."""
         if executable.fields.get(in_image.IMAGE):
             return f"Kubernetes, or {container.DOCKER_TOOLS}"
         return "python3, and permission to run outside a container"
 
     def brings(self, executable: Executable) -> Sequence[Data]:
-        """An image that lies at an address."""
+        """List an image that has an address."""
         return in_image.to_bring(executable.fields)
 
     def archives(self, executable: Executable) -> Sequence[str]:
-        """Its image, if that is named by a path."""
+        """List the image, if it is named by a path."""
         return in_image.list_archives(executable.fields)
 
     def fetches(self, executable: Executable) -> Sequence[Data]:
-        """The image of a registry."""
+        """List the registry image."""
         return in_image.to_fetch(executable.fields)
 
 
@@ -105,7 +105,7 @@ def _check_step(step: Any, where: str, cores: int) -> list[Reason]:
 
 
 def _check_sizes(step: Mapping[str, Any], where: str, cores: int) -> list[Reason]:
-    """What is wrong with the part of the session that a step needs for itself."""
+    """Return what is wrong with a step's own cores or time."""
     reasons, needed = [], step.get("cores")
     if needed is not None and (isinstance(needed, bool) or not isinstance(needed, int) or needed < 1):
         reasons.append(f.invalid(f"{where}.cores", "cores is a number from 1 on.", wanted=needed, nearest="2"))
@@ -121,32 +121,32 @@ def _check_sizes(step: Mapping[str, Any], where: str, cores: int) -> list[Reason
 
 
 def name_of(step: Mapping[str, Any], number: int) -> str:
-    """What a step is called: as it says, else by its place."""
+    """Return a step's name: its own, or one made of its position."""
     return str(step.get("name") or f"step-{number + 1}")
 
 
 def make_program(executable: Executable, setting: Setting) -> Program:
-    """The small program, and what it is to run."""
+    """Build the steps runner and its plan."""
     travels = {PROGRAM: pack("steps_runner"), PLAN: write_plan(executable.fields, setting.amounts.shape.cores)}
     return Program((setting.tool("python3"), PROGRAM), f.environment_of(executable.fields), travels)
 
 
 def make_in_image(executable: Executable, setting: Setting) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """The small program in the image, once for all steps: they share its files as they share the working directory."""
+    """Build the steps runner in the image, once for all steps: they share its files and the working directory."""
     plan = {"command": ["-c", START], "environment": f.environment_of(executable.fields)}
     files = {IN_IMAGE: pack("steps_runner"), PLAN: write_plan(executable.fields, setting.amounts.shape.cores)}
     return plan, files
 
 
 def make_in_pod(executable: Executable, setting: Setting) -> Program:
-    """The same, where the whole pod is the image."""
+    """Build the steps runner for a pod, which is the image."""
     plan, files = make_in_image(executable, setting)
     places = {variable_of(place.name): place.target for place in setting.places}
     return Program(("sh", *plan["command"]), plan["environment"] | places, files)
 
 
 def write_plan(fields: Mapping[str, Any], cores: int) -> bytes:
-    """What the small program is to run, and how, with so many cores in all."""
+    """Return the steps runner's plan, with so many cores in total."""
     steps = [
         {
             "name": name_of(step, number),

@@ -9,12 +9,12 @@ from importlib.resources import files
 from pathlib import PurePosixPath
 
 PROGRAM = ".sublet/program.pyz"
-MADE = (2020, 1, 1, 0, 0, 0)  # always the same, so that the same program is always the same bytes
+MADE = (2020, 1, 1, 0, 0, 0)  # constant, so that the same program always gives the same bytes
 
 
 @cache
 def pack(program: str, *parts: str) -> bytes:
-    """The module `kinds.inside.PROGRAM` as the main one, with the modules (paths below the package) that it imports."""
+    """Pack `kinds.inside.PROGRAM` as the main module, with the modules (paths in the package) that it imports."""
     package = files("sublet")
     own = f"kinds/inside/{program}.py"
     brought = {f"sublet/{path}": package.joinpath(path).read_bytes() for path in (own, *parts)}

@@ -1,4 +1,4 @@
-"""Web applications by their recipes: on the machine itself, or in an image, always behind the session's own secret."""
+"""Web applications by their recipes, on the machine or in an image, always behind the session's own secret."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from sublet.kinds.travel import PROGRAM, pack
 
 PLAN = ".sublet/web.json"
 SCRIPT = ".sublet/start.sh"
-SOCKET = ".sublet/app.sock"  # relative, because the path of a Unix socket has 107 bytes at most
+SOCKET = ".sublet/app.sock"  # relative, as the path of a Unix socket has 107 bytes at most
 COOKIES = ".sublet/Xauthority"
-INNER_PORT = 8080  # in a container, where nobody else is
+INNER_PORT = 8080  # in a container, where it is always free
 PARTS = tuple(f"kinds/inside/{name}.py" for name in ("gate", "desktop_server", "listening", "websocket"))
 WEB_FIELDS = ("command", "port", "path", "keeps_path")
-ANY_FAMILY = 0xFFFF  # of an X cookie: it counts for every display, however that is reached
+ANY_FAMILY = 0xFFFF  # of an X cookie: valid for every display, however it is reached
 
 
 def check_web(given: Mapping[str, Any]) -> list[Reason]:
-    """What is wrong with a web application of one's own; an image may have a command of its own."""
+    """Return what is wrong with a custom web application; an image may have its own command."""
     reasons = f.check_words("command", given.get("command") or [], empty=bool(given.get(in_image.IMAGE)))
     port = given.get("port")
     if port is not None and (type(port) is not int or not 0 < port < 65536):
@@ -43,7 +43,7 @@ def check_web(given: Mapping[str, Any]) -> list[Reason]:
 
 
 def list_ways(executable: Executable, recipe: Recipe, tools: Mapping[str, str]) -> list[Way]:
-    """On the machine, if it has the program; and in an image by each container tool."""
+    """Return ways on the machine if it has the program, and in an image by each container tool."""
     own: list[Way] = []
     if "python3" in tools and not executable.fields.get(in_image.IMAGE):
         names = [name for name in recipe.programs if name in tools] or ([WEB] if recipe.name == WEB else [])
@@ -58,7 +58,7 @@ def list_ways(executable: Executable, recipe: Recipe, tools: Mapping[str, str]) 
 
 
 def list_needs(executable: Executable, recipe: Recipe) -> list[WayNeed]:
-    """The same, wherever they are possible."""
+    """List the ways to run the application, on any platform."""
     lacks = "it is to run in its image alone" if executable.fields.get(in_image.IMAGE) else ""
     own = [WayNeed(name, ("python3", name), lacks) for name in recipe.programs]
     if recipe.name == WEB:
@@ -67,7 +67,7 @@ def list_needs(executable: Executable, recipe: Recipe) -> list[WayNeed]:
 
 
 def describe_needs(executable: Executable, recipe: Recipe) -> str:
-    """In words, what a platform needs."""
+    """Describe what a platform needs."""
     tools = "podman or docker" if _has_port(recipe) else "podman, apptainer, docker or charliecloud"
     if executable.fields.get(in_image.IMAGE):
         return tools
@@ -76,7 +76,7 @@ def describe_needs(executable: Executable, recipe: Recipe) -> str:
 
 
 def make_here(executable: Executable, recipe: Recipe, program: str, setting: Setting) -> Program:
-    """The application on the machine, and in front of it a door that asks for the secret.
+    """Build the application on the machine, behind a gate that asks for the secret.
 
     `program` is the one of its programs that the machine has.
     """
@@ -98,7 +98,7 @@ def make_here(executable: Executable, recipe: Recipe, program: str, setting: Set
 
 
 def make_inside(given: Mapping[str, Any], recipe: Recipe, setting: Setting) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """What runs in the image; the door stays outside of it, and so does the secret."""
+    """Build what runs in the image; the gate and the secret stay outside."""
     port = recipe.port or INNER_PORT
     inner = {
         "base_url": setting.base_url,
@@ -129,7 +129,7 @@ def _find_words(recipe: Recipe) -> Sequence[str]:
 
 
 def _list_files(recipe: Recipe, setting: Setting) -> dict[str, bytes]:
-    """What travels with it."""
+    """Return the files that travel with the application."""
     if not recipe.script:
         return {}
     source = files("sublet.kinds.inside").joinpath(f"{recipe.script}.sh").read_bytes()
@@ -137,9 +137,9 @@ def _list_files(recipe: Recipe, setting: Setting) -> dict[str, bytes]:
 
 
 def make_cookies(secret: str) -> bytes:
-    """A file by which X lets in the programs of this session, and no other user's: the form is Xau(3)'s."""
+    """Return an Xauthority file (see Xau(3)) that admits only this session's programs."""
     cookie = hashlib.sha256(f"x11 {secret}".encode()).digest()[:16]
-    parts = (b"", b"", b"MIT-MAGIC-COOKIE-1", cookie)  # the host and the display: all
+    parts = (b"", b"", b"MIT-MAGIC-COOKIE-1", cookie)  # any host, any display
     return struct.pack("!H", ANY_FAMILY) + b"".join(struct.pack("!H", len(part)) + part for part in parts)
 
 

@@ -1,1 +1,1 @@
-"""The programs that travel with a job and run there: Python's standard library alone, and nothing of the service."""
+"""Programs that travel with a job and run there, with Python's standard library only, independent of the service."""

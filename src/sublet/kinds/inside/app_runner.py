@@ -1,7 +1,7 @@
-"""Runs the stages of an app as part of a job: in one container, or of several tasks each in its own.
+"""Runs the stages of an app as part of a job, in one container, or one container per task.
 
-Travels with the job: Python alone. Only the folders of the plan are seen from inside; the plan itself is not, so that
-what one stage does can't change what the next is allowed.
+Travels with the job: standard library only. The container sees only the folders of the plan, not the plan itself, so a
+stage can't change what the next one is allowed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PLAN = ".sublet/app.json"
 
 
 def make_folders(plan: Plan) -> None:
-    """Folders of the session's own: its results, a home, and a copy of the code where that is a result too."""
+    """Make the session's folders: results, home, and a copy of the code if that is a result too."""
     for folder in (plan["work"], plan["home"]):
         os.makedirs(folder, mode=0o700, exist_ok=True)
     code = plan["copied"] or plan["code"]
@@ -44,20 +44,20 @@ def make_folders(plan: Plan) -> None:
 
 
 def find_places(plan: Plan) -> list[str]:
-    """What is in the copy of the code only to be mounted on."""
+    """Return the folders in the copy of the code that are only mount points."""
     targets = [target for _, target, _ in inner_mounts(plan) if target.startswith(f"{plan['start']}/")]
     return [plan["copied"] + target[len(plan["start"]) :] for target in targets] if plan["copied"] else []
 
 
 def remove_empty(plan: Plan) -> None:
-    """Folders of the runner's own in which the app has left nothing are no results."""
+    """Remove the runner's own folders that are empty, so that they aren't results."""
     for folder in (*sorted(find_places(plan), reverse=True), plan["work"]):
         with contextlib.suppress(OSError):
             os.rmdir(folder)
 
 
 def run_stages(plan: Plan, image: ToolImage, names: list[str]) -> int:
-    """Stages in one container, or in none."""
+    """Run stages in one container, or on the host."""
     plan = {**plan, "command": [*plan["command"], *names]}
     if plan["tool"] != HOST:
         return containers.run(plan, image)
@@ -73,7 +73,7 @@ def run_stages(plan: Plan, image: ToolImage, names: list[str]) -> int:
 
 
 def run(plan: Plan, image: ToolImage) -> int:
-    """All stages in their order, until one fails; one task is started as several are, if something starts them here."""
+    """Run all stages in order until one fails; a single task too is started by the launcher, if there is one."""
     names = list(plan["stages"])
     variables = describe_task(plan, os.environ) if plan["each"] and not find_launcher() else describe_job(os.environ)
     alone = {**plan, "environment": {**plan["environment"], **variables}}
@@ -83,24 +83,24 @@ def run(plan: Plan, image: ToolImage) -> int:
         code = run_tasks(plan, image) if name in plan["each"] else run_stages(alone, image, [name])
         if code:
             return code
-        remove_container(plan)  # the next stage's has its name
+        remove_container(plan)  # the next stage's container has the same name
     return 0
 
 
 def run_each(plan: Plan, image: ToolImage) -> int:
-    """One task of the stages that run in several."""
+    """Run one task of the stages that run in several tasks."""
     return run_stages(plan, image, list(plan["each"]))
 
 
 def load(path: str) -> dict[str, Any]:
-    """A file of the runner's own."""
+    """Load one of the runner's own files."""
     with open(path, encoding="utf-8") as file:
         document: dict[str, Any] = json.load(file)
     return document
 
 
 def find_failed_stage(plan: Plan) -> str:
-    """Which stage failed, as far as it was left by one of the names that there are."""
+    """Return the stage that failed, if its name was recorded and is known."""
     try:
         opened = os.open(f"{plan['home']}/.stage", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -115,7 +115,7 @@ def main() -> int:
     if sys.argv[1:] == ["task"]:
         return run_task(load(PLAN), run_each)
     plan = load(PLAN)
-    image = ToolImage(own_name(plan["name"]), temporary=True)  # what may be half there if it is stopped early
+    image = ToolImage(own_name(plan["name"]), temporary=True)  # what may exist partly if it is stopped early
     signal.signal(signal.SIGTERM, containers.on_term)
     try:
         make_folders(plan)

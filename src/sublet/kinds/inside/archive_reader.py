@@ -1,6 +1,6 @@
-"""Says what an archive of an image is, on the login host that has it: its form, and the digests that it can be told by.
+"""Reports what an image archive is, on the login host that has it: its form and digests.
 
-Travels to the login host: Python alone.
+Travels to the login host: standard library only.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from sublet.kinds.inside.image_files import Archive, NotAnImage
 
 
 def main() -> int:
-    """Read the archive that is named, each layer of it."""
+    """Read the given archive, and check each layer."""
     try:
         archive = Archive(sys.argv[1])
         archive.verify_layers()

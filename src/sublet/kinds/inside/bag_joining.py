@@ -1,7 +1,7 @@
-"""Puts together what the parts of a bag left, as if one had run them all. Travels with the job: Python alone.
+"""Joins what the parts of a bag left, as if one had run them all. Travels with the job: standard library only.
 
 `tasks.parts/N.jsonl`, `N.out` and `N.err` of every part N become `tasks.jsonl`, `tasks.out` and `tasks.err`. It can be
-done again at any moment, after a crash or beside another that does the same: what is there is whole, or not there.
+repeated at any time, after a crash or concurrently: files are complete, or not there.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from sublet.booking.model.parts import INCOMPLETE, ranges
 
 PARTS = "tasks.parts"
 RECORD = "tasks.jsonl"
-JOINED = ".sublet/joined"  # where they go, whole, before they are removed
+JOINED = ".sublet/joined"  # where complete files are written before they are moved
 LOGS = {"stdout": "out", "stderr": "err"}
-TRIES = 3  # another may put them together at the same time
+TRIES = 3  # attempts, as another process may join them at the same time
 
 
 def join(total: int) -> int:
-    """Put the parts of a bag with so many tasks together, and say how it ended."""
+    """Join the parts of a bag with so many tasks, and report how it ended."""
     for _ in range(TRIES):
         try:
             parts = part_numbers()
             if parts:
                 merge(parts)
         except FileNotFoundError:
-            continue  # another has done it meanwhile
+            continue  # another process has done it meanwhile
         break
     return tell(total)
 
 
 def part_numbers() -> list[int]:
-    """The parts that left something, in order; none if they are together already."""
+    """Return the parts that left something, in order; empty if they are joined already."""
     try:
         return sorted({int(name.partition(".")[0]) for name in os.listdir(PARTS)})
     except FileNotFoundError:
@@ -45,7 +45,7 @@ def part_numbers() -> list[int]:
 
 
 def merge(parts: Iterable[int]) -> None:
-    """Write the three files aside, then into place, the record last; then the parts' own are not needed any more."""
+    """Write the three files aside, move them into place with the record last, and remove the parts."""
     new = f"{JOINED}.{os.getpid()}"
     with open(f"{new}.jsonl", "w") as record, open(f"{new}.out", "wb") as out, open(f"{new}.err", "wb") as err:
         logs = {"stdout": out, "stderr": err}
@@ -62,7 +62,7 @@ def merge(parts: Iterable[int]) -> None:
 
 
 def lines_of(path: str) -> Iterator[dict[str, Any]]:
-    """The lines of a record; what was cut short is left out."""
+    """Yield the lines of a record, without truncated ones."""
     with open_part(path) as file:
         for raw in file:
             try:
@@ -72,7 +72,7 @@ def lines_of(path: str) -> Iterator[dict[str, Any]]:
 
 
 def open_part(path: str) -> BinaryIO:
-    """A file of a part; one that was never written is empty, but FileNotFoundError if all parts are gone."""
+    """Open a part's file, as empty if it was never written; raise FileNotFoundError if all parts are gone."""
     try:
         return open(path, "rb")
     except FileNotFoundError:
@@ -82,18 +82,18 @@ def open_part(path: str) -> BinaryIO:
 
 
 def move_line(line: dict[str, Any], starts: dict[str, int]) -> dict[str, Any]:
-    """A line of which the output is that much further on."""
+    """Return a line with the offsets of its output shifted."""
     return line | {stream: [line[stream][0] + at, line[stream][1]] for stream, at in starts.items() if stream in line}
 
 
 def append(log: BinaryIO, path: str) -> None:
-    """Copy all of a file to the end of another."""
+    """Append all of a file to another."""
     with open_part(path) as file:
         shutil.copyfileobj(file, log, 1 << 20)
 
 
 def tell(total: int) -> int:
-    """Say how it went; the exit code is what it would have been in one part, unless some tasks have no result."""
+    """Report the outcome; return the exit code that one part would have had, or INCOMPLETE if tasks have no result."""
     succeeded: set[int] = set()
     failed: set[int] = set()
     attempts = 0
@@ -112,6 +112,6 @@ def tell(total: int) -> int:
 
 
 def say(text: str, stream: TextIO = sys.stdout) -> None:
-    """Tell the person, at once."""
+    """Print a message, and flush it."""
     stream.write(f"bag: {text}\n")
     stream.flush()

@@ -1,4 +1,4 @@
-"""Where a bag's tasks print: each into its slot's files, then all into one log. Travels with the job: Python alone."""
+"""The output of a bag's tasks: to the files of a slot, then to one log. Travels with the job: standard library only."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ STREAMS = ("stdout", "stderr")
 
 
 class OutputSlot:
-    """A place in which one task runs at a time; what it prints goes to two files that are used again and again."""
+    """A slot in which one task runs at a time, with two output files that are reused."""
 
     def __init__(self, name: str) -> None:
-        """Make its files."""
+        """Open its files."""
         flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC
         self.files = [os.open(f"{name}.{stream}", flags, 0o600) for stream in STREAMS]
         null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
@@ -21,18 +21,18 @@ class OutputSlot:
         self.actions += [(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate(self.files, start=1)]
 
     def spawn(self, argv: tuple[str, ...], environment: dict[bytes, bytes]) -> int:
-        """Start a task here."""
+        """Start a task in this slot."""
         return os.posix_spawnp(
             argv[0],
             argv,
             environment,
             file_actions=self.actions,
             setsigmask=(),
-            setsigdef=(signal.SIGPIPE, signal.SIGXFSZ),  # Python ignores these two, and a program inherits that
+            setsigdef=(signal.SIGPIPE, signal.SIGXFSZ),  # Python ignores these two, and programs would inherit that
         )
 
     def collect(self, logs: list[Log]) -> dict[str, Any]:
-        """Move what the task printed to the logs, and say where it is."""
+        """Move the task's output to the logs, and return where it is."""
         places = {}
         for stream, fd, log in zip(STREAMS, self.files, logs, strict=True):
             if size := os.fstat(fd).st_size:
@@ -42,15 +42,15 @@ class OutputSlot:
 
 
 class Log:
-    """The output of all tasks, one after the other."""
+    """The output of all tasks, one after another."""
 
     def __init__(self, path: str) -> None:
-        """Go on where it ends."""
+        """Open the log, to continue at its end."""
         self.fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         self.size = os.fstat(self.fd).st_size
 
     def take(self, source: int, size: int) -> list[int]:
-        """Append `size` bytes of another file; where they are now."""
+        """Append `size` bytes of another file; return their offset and length."""
         start, done = self.size, 0
         while done < size and (piece := os.pread(source, min(size - done, 1 << 20), done)):
             write_all(self.fd, piece)
@@ -59,7 +59,7 @@ class Log:
         return [start, done]
 
     def last_line(self, place: list[int]) -> str:
-        """The last line of one piece, for people."""
+        """Return the last line of one piece, for messages."""
         offset, length = place
         tail = os.pread(self.fd, min(length, 500), offset + max(0, length - 500))
         lines = tail.decode(errors="replace").strip().splitlines()
@@ -67,6 +67,6 @@ class Log:
 
 
 def write_all(fd: int, data: bytes) -> None:
-    """Write, however many calls it takes."""
+    """Write all data, in as many calls as needed."""
     while data:
         data = data[os.write(fd, data) :]

@@ -1,12 +1,13 @@
-"""Runs a bag's tasks, a few at a time, and writes down what became of each. Travels with the job: Python alone.
+"""Runs a bag's tasks, a few at a time, and records how each ended. Travels with the job: standard library only.
 
-In the working directory:
-  tasks.jsonl   a line for each attempt as it ends: task, attempt, code, signal, start, seconds, and where its output
-                is; of a grid or a table its parameters and argv too
-  tasks.out     what the tasks printed, one after the other; `stdout: [offset, length]` in the line says where
-  tasks.err     the same for their error output
-Started again in the same directory it goes on with the tasks that have not succeeded. Of several parts each writes
-its own, below `tasks.parts`, and the word `join` puts them together when all have ended.
+In the working directory, `tasks.jsonl` has a line for each attempt as it ends: task, attempt, code, signal, start,
+seconds, and where its output is; for a grid or table also its parameters and argv.
+
+`tasks.out` has the tasks' output one after another, located by `stdout: [offset, length]` in the line; `tasks.err` has
+their error output in the same way.
+
+Started again in the same directory, it continues with the tasks that haven't succeeded. Of several parts each writes
+its own files below `tasks.parts`, and the argument `join` joins them when all have ended.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ from sublet.kinds.inside.bag_joining import PARTS, RECORD, join, say
 from sublet.kinds.inside.bag_output import Log, OutputSlot, write_all
 
 GRACE = 3.0  # seconds that interrupted tasks have between SIGTERM and SIGKILL
-SHOWN = 10  # failed tasks that are named at the end
-NOT_FOUND, NOT_RUNNABLE = 127, 126  # what a shell would say
-WAITED_FOR = {signal.SIGCHLD, signal.SIGTERM}  # blocked, and taken one by one: nothing is interrupted half done
+SHOWN = 10  # failed tasks that are listed at the end
+NOT_FOUND, NOT_RUNNABLE = 127, 126  # the exit codes of a shell
+WAITED_FOR = {signal.SIGCHLD, signal.SIGTERM}  # blocked, and handled one by one, so that nothing is interrupted halfway
 
 
 @dataclass
 class TaskAttempt:
-    """A task that runs."""
+    """A running task."""
 
     task: Task
     number: int  # 1 for the first
@@ -46,31 +47,31 @@ class TaskAttempt:
 
 
 class TaskBag:
-    """The tasks that are still to be run, those that run, and the record of those that ended."""
+    """The tasks that are still to be run, the running ones, and the record of those that ended."""
 
     def __init__(self, tasks: Iterator[Task], before: dict[int, int], parallel: int, retries: int, part: Part) -> None:
-        """`before` has the attempts that each failed task already had; those that succeeded aren't in `tasks`."""
+        """Take the tasks to run, and in `before` the attempts that each failed task had already."""
         self.tasks, self.before, self.retries, self.part = tasks, before, retries, part
         files = files_of(part)
-        self.again: deque[tuple[Task, int, int]] = deque()  # task, attempt, tries left
+        self.again: deque[tuple[Task, int, int]] = deque()  # task, attempt, retries left
         self.running: dict[int, tuple[TaskAttempt, int]] = {}
         self.free = [OutputSlot(f".sublet/slot-{part.number}-{number}") for number in range(parallel)]
         self.logs = [Log(f"{files}.out"), Log(f"{files}.err")]
         self.record = os.open(f"{files}.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        self.environment = dict(os.environb)  # bytes: they are handed over for each task
+        self.environment = dict(os.environb)  # bytes, as they are passed on for each task
         self.plain = _plain(part)
         self.done = self.failed = self.repeated = 0
         self.shown: list[str] = []
         self.stopping = False
 
     def run(self) -> None:
-        """Until there is nothing left, or someone wants it to stop."""
+        """Run until nothing is left, or a SIGTERM comes."""
         while self.fill():
             if not self.reap() and signal.sigwait(WAITED_FOR) == signal.SIGTERM:
                 self.stop()
 
     def reap(self) -> bool:
-        """Write down one that has ended, if there is one."""
+        """Record a task that has ended; return whether there was one."""
         pid, status = os.waitpid(-1, os.WNOHANG)
         if pid:
             attempt, left = self.running.pop(pid)
@@ -78,7 +79,7 @@ class TaskBag:
         return bool(pid)
 
     def fill(self) -> bool:
-        """Start tasks in the free slots; whether anything runs."""
+        """Start tasks in the free slots; return whether anything is running."""
         while self.free and not self.stopping:
             if self.again:
                 task, number, left = self.again.popleft()
@@ -91,7 +92,7 @@ class TaskBag:
         return bool(self.running)
 
     def start(self, attempt: TaskAttempt, left: int) -> None:
-        """Start one; a program that can't be started is a task that failed."""
+        """Start a task; one whose program can't be started has failed."""
         self.environment[b"SUBLET_TASK"] = b"%d" % attempt.task.number
         self.environment[b"SUBLET_ATTEMPT"] = b"%d" % attempt.number
         attempt.start, attempt.clock = time.time(), time.monotonic()
@@ -103,13 +104,13 @@ class TaskBag:
             self.note_end(attempt, 0, NOT_FOUND if missing else NOT_RUNNABLE, f"{attempt.task.argv[0]}: {reason}")
 
     def note_end(self, attempt: TaskAttempt, left: int, code: int, error: str = "") -> None:
-        """Write down how it ended, and try again what failed while tries are left."""
+        """Record how a task ended, and queue a retry if it failed and retries are left."""
         task = attempt.task
         seconds = time.monotonic() - attempt.clock
         printed = attempt.slot.collect(self.logs)
         if not (
             code or printed or task.name or task.parameters or self.stopping
-        ):  # as most are: written without a detour
+        ):  # the common case, written without building JSON
             self.free.append(attempt.slot)
             self.done += 1
             write_all(self.record, self.plain % (task.number, attempt.number, attempt.start, seconds))
@@ -144,14 +145,14 @@ class TaskBag:
         write_all(self.record, json.dumps(line).encode() + b"\n")
 
     def show(self, task: Task, line: dict[str, Any]) -> None:
-        """Keep the first few that failed, in words."""
+        """Remember the first few failures, in words."""
         if len(self.shown) < SHOWN:
             how = f"signal {line['signal']}" if line["signal"] else f"exit code {line['code']}"
             complaint = line.get("error") or (self.logs[1].last_line(line["stderr"]) if "stderr" in line else "")
             self.shown.append(f"task {task.name or task.number}: {how}" + (f": {complaint}" if complaint else ""))
 
     def stop(self) -> None:
-        """Interrupt what runs, wait for it a little, and write it down."""
+        """Interrupt the running tasks, wait a little, and record them."""
         self.stopping = True
         self.tell(signal.SIGTERM)
         deadline = time.monotonic() + GRACE
@@ -161,25 +162,25 @@ class TaskBag:
                 deadline = time.monotonic() + GRACE
 
     def tell(self, number: int) -> None:
-        """Send a signal to all that runs."""
+        """Send a signal to all running tasks."""
         for pid in self.running:
-            os.kill(pid, number)  # ours and not yet waited for: the pid can't be another's
+            os.kill(pid, number)  # our child and not yet reaped, so the pid can't be another's
 
 
 def _describe_task(task: Task) -> dict[str, Any]:
-    """What else is known of a task: its name; of a sweep what it was run with."""
+    """Return a task's name, and for a sweep its parameters."""
     facts: dict[str, Any] = {"name": task.name} if task.name else {}
     return facts | ({"parameters": task.parameters, "argv": task.argv} if task.parameters else {})
 
 
 def _plain(part: Part) -> bytes:
-    """The line of a task that succeeded, and has nothing else to tell: its number, the attempt, start and seconds."""
+    """Return the format of the line of a task that succeeded without output: number, attempt, start, seconds."""
     last = b', "part": %d' % part.number if part.of > 1 else b""
     return b'{"task": %d, "attempt": %d, "code": 0, "signal": null, "start": %.6f, "seconds": %.6f' + last + b"}\n"
 
 
 def read_record(path: str) -> tuple[set[int], dict[int, int]]:
-    """The tasks that have succeeded in an earlier run, and how often the others were tried to their end."""
+    """Return the tasks that succeeded in an earlier run, and how many attempts of others ended."""
     succeeded: set[int] = set()
     tried: dict[int, int] = {}
     if not os.path.exists(path):
@@ -189,7 +190,7 @@ def read_record(path: str) -> tuple[set[int], dict[int, int]]:
             try:
                 line = json.loads(raw)
             except ValueError:
-                continue  # cut short by a crash: that attempt isn't known to have ended
+                continue  # truncated by a crash: that attempt isn't known to have ended
             if line["code"] == 0:
                 succeeded.add(line["task"])
             elif not line.get("interrupted"):
@@ -200,19 +201,19 @@ def read_record(path: str) -> tuple[set[int], dict[int, int]]:
 
 
 def lines_of(directory: str) -> Iterator[str]:
-    """The lines of the one file that was brought."""
+    """Yield the lines of the file that was staged."""
     for name in sorted(os.listdir(directory)):
         with open(os.path.join(directory, name), encoding="utf-8", errors="surrogateescape") as file:
             yield from file
 
 
 def files_of(part: Part) -> str:
-    """How the names of its files begin."""
+    """Return the prefix of a part's file names."""
     return "tasks" if part.of == 1 else f"{PARTS}/{part.number}"
 
 
 def take_tasks(tasks: Iterator[Task], total: int, part: Part) -> Iterator[Task]:
-    """The tasks that are this part's: the chunks that it claims, as it gets to them; else its fixed share."""
+    """Yield this part's tasks: the chunks that it claims as it gets to them, or its fixed share."""
     if not part.claims:
         yield from (task for task in tasks if is_mine(task.number, part))
         return
@@ -224,7 +225,7 @@ def take_tasks(tasks: Iterator[Task], total: int, part: Part) -> Iterator[Task]:
 
 
 def claim(part: Part, chunk: int) -> bool:
-    """Take a chunk, if nobody has: the link is made once, and says whose it is even if the answer was lost."""
+    """Claim a chunk; the symbolic link is created once, and names its owner even if the answer was lost."""
     path = os.path.join(part.claims, str(chunk))
     try:
         os.symlink(str(part.number), path)
@@ -234,7 +235,7 @@ def claim(part: Part, chunk: int) -> bool:
 
 
 def main() -> int:
-    """Run the bag that `.sublet/bag.json` describes, or this part of it; told to `join`, put the parts together."""
+    """Run the bag that `.sublet/bag.json` describes, or this part of it; with `join`, join the parts."""
     with open(".sublet/bag.json", encoding="utf-8") as file:
         plan = json.load(file)
     known = count(plan["fields"])
@@ -246,12 +247,12 @@ def main() -> int:
 
 
 def tasks_of(plan: dict[str, Any]) -> Iterator[Task]:
-    """All its tasks."""
+    """Yield all tasks of the bag."""
     return expand(plan["fields"], lines_of(plan["lines"]) if plan["lines"] else ())
 
 
 def run(plan: dict[str, Any], total: int, part: Part) -> int:
-    """Run what is this part's, and say how it went."""
+    """Run this part's tasks, and report the outcome."""
     if part.of > 1:
         os.makedirs(PARTS, exist_ok=True)
     succeeded, tried = read_record(f"{files_of(part)}.jsonl")

@@ -1,5 +1,5 @@
-# VS Code's server on the Unix socket $SUBLET_SOCKET: code-server, or openvscode-server; both are under the MIT licence. It
-# runs in the session's working directory, on a machine or in an image. Who may come in is asked before it.
+# VS Code's server on the Unix socket $SUBLET_SOCKET: code-server or openvscode-server, both under the MIT licence. It
+# runs in the session's working directory, on a machine or in an image, behind a gate that checks access.
 own=$PWD/.sublet
 umask 077
 mkdir -p "$own/code/data" "$own/code/extensions"

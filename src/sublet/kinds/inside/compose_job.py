@@ -1,7 +1,7 @@
-"""Runs the services of a Compose file as one job: each a container, all in one network. Travels with the job.
+"""Runs the services of a Compose file as one job: a container each, in one network. Travels with the job.
 
-A container that does nothing holds the network; services join it, find one another by their names, and are started in
-their order. When all on which no other depends have ended, the rest is stopped. The code is the first that is not 0.
+A container that does nothing holds the network; services join it, find one another by name, and start in order. When
+all services that no other depends on have ended, the rest is stopped. The exit code is the first one that isn't 0.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ LOOK = 0.1  # seconds
 
 
 class ComposedService:
-    """One service, and its process once it has been started."""
+    """One service, and its process once it was started."""
 
     def __init__(self, plan: dict[str, Any]) -> None:
-        """It has neither an image nor a process yet."""
+        """Prepare a service without image or process."""
         self.plan, self.name = plan, str(plan["service"])
-        self.image = ToolImage(own_name(plan["name"]), temporary=True)  # what may be half there if it is stopped early
+        self.image = ToolImage(own_name(plan["name"]), temporary=True)  # what may exist partly if it is stopped early
         self.process: subprocess.Popen[bytes] | None = None
         self.code: int | None = None
         self._end = b""
         self._pumps: list[threading.Thread] = []
 
     def start(self, holder: str) -> None:
-        """Start it, in the network that the holder has."""
+        """Start the service in the holder's network."""
         argv, environment = containers.command(self.plan, self.image, Network(f"container:{holder}", ""))
         streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         self.process = subprocess.Popen(argv, env=environment, **streams)  # type: ignore[call-overload]
@@ -56,13 +56,13 @@ class ComposedService:
             self._pumps.append(thread)
 
     def _pump(self, source: IO[bytes], number: int) -> None:
-        """Pass on what it prints, each line with its name before it."""
+        """Pass on its output, each line prefixed with the service's name."""
         for line in source:
             self._end = (self._end + line)[-KEPT:] if number == 2 else self._end
             os.write(number, f"{self.name} | ".encode() + line.rstrip(b"\n") + b"\n")
 
     def look(self) -> None:
-        """See whether it has ended; NotStarted if it could not be started at all."""
+        """Check whether the service has ended; raise NotStarted if it couldn't be started at all."""
         if self.process is None or self.code is not None or (code := self.process.poll()) is None:
             return
         for thread in self._pumps:
@@ -95,7 +95,7 @@ def main() -> int:
 
 
 def prepare(plan: dict[str, Any], services: list[ComposedService]) -> None:
-    """Have all images and volumes before anything runs."""
+    """Prepare all volumes and images before anything runs."""
     for service in services:
         os.makedirs(service.plan["work"], exist_ok=True)
         service.plan["mounts"] = place_volumes(plan, service.plan)
@@ -105,7 +105,7 @@ def prepare(plan: dict[str, Any], services: list[ComposedService]) -> None:
 
 
 def run_in_network(plan: dict[str, Any], services: list[ComposedService]) -> int:
-    """Run them in the first network that can be made here."""
+    """Run the services in the first network that can be made here."""
     holder = make_holder(plan, services)
     secret = os.environ.pop("SUBLET_SECRET", "")
     networks = containers.list_networks(holder)
@@ -122,11 +122,11 @@ def run_in_network(plan: dict[str, Any], services: list[ComposedService]) -> int
             if holder["port"]:
                 threading.Thread(target=open_gate, args=(holder, process, secret, inner), daemon=True).start()
             return run_services(services, holder["name"])
-    raise AssertionError  # there always is a network to try
+    raise AssertionError  # there is always a network to try
 
 
 def make_holder(plan: dict[str, Any], services: list[ComposedService]) -> dict[str, Any]:
-    """The container that holds the network, with nothing in it but a program that waits."""
+    """Make the container that holds the network, with only a program that waits."""
     holder: dict[str, Any] = plan["holder"]
     waiting = find_program("catatonit")
     if not waiting:
@@ -141,7 +141,7 @@ def make_holder(plan: dict[str, Any], services: list[ComposedService]) -> dict[s
 
 
 def start_holder(holder: Plan, network: Network) -> subprocess.Popen[bytes]:
-    """Start it."""
+    """Start the container that holds the network."""
     os.makedirs(holder["private"], mode=0o700, exist_ok=True)
     machine = replace(containers.machine_of(holder, network), init=False, inherits=False)
     with open(lines := f"{holder['private']}/environment", "w", encoding="ascii"):
@@ -151,7 +151,7 @@ def start_holder(holder: Plan, network: Network) -> subprocess.Popen[bytes]:
 
 
 def wait_for_holder(holder: Plan, process: subprocess.Popen[bytes]) -> str:
-    """Wait until it runs; why it doesn't, in Podman's words."""
+    """Wait until the holder runs; return Podman's reason if it doesn't, or an empty string."""
     while process.poll() is None:
         if ask_tool(holder, "inspect", "--format", "{{.State.Running}}", holder["name"]) == "true":
             return ""
@@ -161,7 +161,7 @@ def wait_for_holder(holder: Plan, process: subprocess.Popen[bytes]) -> str:
 
 
 def run_services(services: list[ComposedService], holder: str) -> int:
-    """Start each when it may, until all are over on which no other depends."""
+    """Start each service when its conditions are met, until all have ended that no other depends on."""
     needed = {name for service in services for name in service.plan["after"]}
     last = [service for service in services if service.name not in needed]
     by_name = {service.name: service for service in services}
@@ -175,7 +175,7 @@ def run_services(services: list[ComposedService], holder: str) -> int:
 
 
 def start_if_it_may(service: ComposedService, others: dict[str, ComposedService], holder: str) -> None:
-    """Start it once what it waits for is so; what can never be so ends it."""
+    """Start a service once its conditions are met; if they never can be, end it."""
     for name, condition in service.plan["after"].items():
         other = others[name]
         if condition == COMPLETED and other.code:
@@ -190,7 +190,7 @@ def start_if_it_may(service: ComposedService, others: dict[str, ComposedService]
 
 
 def clean(plan: dict[str, Any], services: list[ComposedService]) -> None:
-    """Stop what still runs, the last first, and leave nothing of any of them."""
+    """Stop what still runs, last first, and remove everything."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     holder = plan["holder"]
     running = [each.plan["name"] for each in reversed(services) if each.process and each.process.poll() is None]

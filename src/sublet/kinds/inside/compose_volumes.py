@@ -1,4 +1,7 @@
-"""The volumes of a Compose file's services: nothing but the session's own files. Travels with the job: Python alone."""
+"""The volumes of a Compose file's services: only the session's own files.
+
+Travels with the job: standard library only.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,10 @@ class BadVolume(Exception):
 
 
 def place_volumes(plan: dict[str, Any], service: dict[str, Any]) -> list[list[Any]]:
-    """A service's volumes as mounts: source, target and whether read-only. Before any service runs.
+    """Return a service's volumes as mounts: source, target, and whether read-only.
 
-    What a source leads to is found out now, once. As no two of them lie in one another, no service can put a link in
-    the place of another one's before that starts.
+    Called before any service runs, so that links are resolved once. As no volume lies inside another, no service can
+    replace another's source by a link before that starts.
     """
     mounts = []
     for source, target, read_only, is_named in service["volumes"]:
@@ -36,7 +39,7 @@ def is_inside(path: str, folder: str) -> bool:
 
 
 def refuse_nested(mounts: list[list[Any]]) -> None:
-    """Raise BadVolume if one source lies in another one, whose service could replace it."""
+    """Raise BadVolume if one source lies in another, whose service could replace it."""
     sources = sorted({source for source, _, _ in mounts})
     for first in sources:
         for other in sources:

@@ -1,6 +1,6 @@
-"""Has an image from one of its locations, with each tool's own means, and checks that it is the one that was meant.
+"""Gets an image from one of its locations with each tool's own means, and checks its digest.
 
-Travels with the job: Python alone.
+Travels with the job: standard library only.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ class NoImage(Exception):
 
 
 def say(text: str) -> None:
-    """Tell the person."""
+    """Print a message for the user."""
     sys.stderr.write(f"sublet: {text}\n")
     sys.stderr.flush()
 
 
 def ask(*argv: str, **environment: str) -> str:
-    """What a tool says; NoImage with its last words if it fails."""
+    """Run a tool and return its output; raise NoImage with its last message if it fails."""
     env = {**os.environ, **environment}
     done = subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL, env=env)
     if done.returncode:
@@ -43,7 +43,7 @@ def ask(*argv: str, **environment: str) -> str:
 
 
 def path_of(source: dict[str, str]) -> str:
-    """The file of a source: where it lies, or the one file that was brought."""
+    """Return the file of a source: its path, or the one file that was staged."""
     if "path" in source:
         return source["path"]
     names = sorted(os.listdir(source["folder"]))
@@ -53,19 +53,19 @@ def path_of(source: dict[str, str]) -> str:
 
 
 def was_brought(source: dict[str, str]) -> bool:
-    """Whether an image of a registry was fetched already, because nothing can be fetched from where this runs."""
+    """Whether a registry image was staged already, as nothing can be fetched where this runs."""
     return os.path.isdir(source["folder"]) and bool(os.listdir(source["folder"]))
 
 
 def sif_of(path: str, plan: Plan) -> str:
-    """A Singularity image that is the one that was meant."""
+    """Return a Singularity image after checking its digest."""
     if plan["digest"] and files.sha256_of(path) != plan["digest"]:
         raise NoImage(f"its digest is not {plan['digest']}")
     return path
 
 
 def pin(ref: str, digest: str) -> str:
-    """A reference that can mean one image only, if its digest is known."""
+    """Return a reference that identifies one image only, if its digest is known."""
     name, _, own = ref.partition("@")
     if not (digest or own):
         return ref
@@ -74,7 +74,7 @@ def pin(ref: str, digest: str) -> str:
 
 
 def have_unpacked(source: dict[str, str], plan: Plan) -> ToolImage | None:
-    """An image file as the directory that was unpacked before the session; None: it was not."""
+    """Return an image file as a directory that was unpacked before the session; None if it wasn't."""
     about = find_unpacked(path_of(source), plan, is_brought="path" not in source)
     if about is None or (plan["tool"] == "podman" and not can_run_unpacked(plan["paths"]["podman"], about)):
         return None
@@ -86,7 +86,7 @@ def have_unpacked(source: dict[str, str], plan: Plan) -> ToolImage | None:
 
 
 def unpack_archive(path: str, plan: Plan) -> ToolImage:
-    """An archive as a directory, checked."""
+    """Unpack an archive into a directory, after checking it."""
     archive = open_archive(path, plan["digest"])
     try:
         archive.unpack(plan["image"])
@@ -96,7 +96,7 @@ def unpack_archive(path: str, plan: Plan) -> ToolImage:
 
 
 def open_archive(path: str, digest: str) -> files.Archive:
-    """An archive that is the one that was meant."""
+    """Open an archive after checking its digest."""
     archive = files.Archive(path)
     try:
         check_digest(archive, digest)
@@ -107,7 +107,7 @@ def open_archive(path: str, digest: str) -> files.Archive:
 
 
 def check_digest(archive: files.Archive, digest: str, *, verify: bool = True) -> None:
-    """Whether an archive is the one that was meant; its layers need no look where they were looked at before."""
+    """Raise NoImage if an archive's digest is wrong; `verify` also checks its layers, unless that was done before."""
     if digest and digest not in (*archive.digests, archive.id) and digest not in (known := archive.list_digests()):
         raise NoImage(f"its digest is not {digest}; it can be told by {', '.join(known)}")
     if digest and verify:
@@ -115,20 +115,20 @@ def check_digest(archive: files.Archive, digest: str, *, verify: bool = True) ->
 
 
 def unpack_sif(path: str, plan: Plan) -> ToolImage:
-    """A Singularity image as a directory."""
+    """Unpack a Singularity image into a directory."""
     files.unsquash(plan["paths"]["unsquashfs"], path, plan["image"])
     choose_command(plan["image"], plan)
     return ToolImage(directory=plan["image"], singularity=True, temporary=True)
 
 
 def choose_command(root: str, plan: Plan) -> None:
-    """Run what a Singularity image runs by itself, unless something else is to be run in it."""
+    """Run a Singularity image's own command, unless another entrypoint is given."""
     if not plan["entrypoint"]:
         plan["command"][:] = files.singularity_command(root, plan["command"])
 
 
 def directory(source: dict[str, str], plan: Plan) -> ToolImage:
-    """A directory that is a file system already: nothing can vouch for it."""
+    """Use a directory that is a file system already, which can't be verified."""
     if plan["digest"]:
         raise NoImage("a directory has no digest that could be checked")
     if not os.path.isdir(source["path"]):
@@ -137,7 +137,7 @@ def directory(source: dict[str, str], plan: Plan) -> ToolImage:
 
 
 def with_podman_or_docker(source: dict[str, str], plan: Plan) -> ToolImage:
-    """An image in the tool's own store, by its id."""
+    """Return an image in the tool's own store, by its id."""
     tool, digest, how = plan["paths"][plan["tool"]], plan["digest"], source["how"]
     if how in ("sif", "directory") and plan["tool"] == "docker":
         raise NoImage("Docker has no way to run it; Podman has")
@@ -170,12 +170,12 @@ def with_podman_or_docker(source: dict[str, str], plan: Plan) -> ToolImage:
 
 
 def name_kept(id: str) -> str:
-    """What an image is called in a store that was loaded before sessions need it (platforms/local/made_images.py)."""
+    """Return an image's name in a store that was loaded before sessions need it (platforms/local/made_images.py)."""
     return f"localhost/sublet-kept:{id.partition(':')[2]}"
 
 
 def tag(archive: files.Archive, plan: Plan) -> str:
-    """An image that is in the tool's store, under a name of the session's own."""
+    """Tag an image in the tool's store with a name of the session's own."""
     name = own_name(plan["name"])
     with alone():
         ask(plan["paths"][plan["tool"]], "tag", archive.id.removeprefix("sha256:"), name)
@@ -183,9 +183,9 @@ def tag(archive: files.Archive, plan: Plan) -> str:
 
 
 def load(archive: files.Archive, plan: Plan) -> str:
-    """The archive's image in the tool's store, under a name of the session's own.
+    """Load the archive's image into the tool's store, under a name of the session's own.
 
-    The name keeps it there while this session needs it; when the last name is taken away, the image goes too.
+    The name keeps it there while this session needs it; the image is removed with its last name.
     """
     tool, name = plan["paths"][plan["tool"]], own_name(plan["name"])
     form = "oci-archive" if archive.digests else "docker-archive"
@@ -198,12 +198,13 @@ def load(archive: files.Archive, plan: Plan) -> str:
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """One session of this user at a time, whichever service started it: a store forgets names that are given while it
-    takes others away.
+    """Hold a lock of this user's image store.
+
+    A store loses names that are given while it removes others, whichever service started the sessions.
     """
     store = os.open(find_store_folder(), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        with suppress(OSError):  # a file system without locks
+        with suppress(OSError):  # the file system may lack locks
             fcntl.flock(store, fcntl.LOCK_EX)
         yield
     finally:
@@ -211,19 +212,19 @@ def alone() -> Iterator[None]:
 
 
 def find_store_folder() -> str:
-    """A directory that all who share a store of images see, and nobody else."""
-    home = os.path.expanduser("~")  # below it is Podman's store without privileges
+    """Return a directory that exactly those who share an image store can see."""
+    home = os.path.expanduser("~")  # Podman's rootless store is below it
     folders = (home,) if os.geteuid() else ("/var/lib/containers", "/var/lib")
     return next((folder for folder in folders if os.path.isdir(folder)), "/")
 
 
 def own_name(container: str) -> str:
-    """What the image of a session is called, after its container."""
+    """Return the name of a session's image, after its container."""
     return f"localhost/{container.lower()}:session"
 
 
 def find_here(tool: str, reference: str, digest: str) -> dict[str, Any] | None:
-    """What the tool's store says of an image, if it is there and has the digest."""
+    """Return what the tool's store says of an image, if it is there and has the digest."""
     try:
         image: dict[str, Any] = json.loads(ask(tool, "image", "inspect", reference))[0]
     except NoImage:
@@ -234,7 +235,7 @@ def find_here(tool: str, reference: str, digest: str) -> dict[str, Any] | None:
 
 
 def with_apptainer(source: dict[str, str], plan: Plan) -> ToolImage:
-    """An image as one file, made from whatever the location is."""
+    """Return an image as one file, built from whatever the location is."""
     how = source["how"]
     if how == "sif":
         return ToolImage(sif_of(path_of(source), plan))
@@ -243,7 +244,7 @@ def with_apptainer(source: dict[str, str], plan: Plan) -> ToolImage:
     if how == "archive":
         path = path_of(source)
         if not tarfile.is_tarfile(path):
-            return ToolImage(path)  # made of that very image, where it could be fetched
+            return ToolImage(path)  # built from that very image where it could be fetched
         if made := find_made(path, plan):
             return ToolImage(made)
         return (
@@ -255,7 +256,7 @@ def with_apptainer(source: dict[str, str], plan: Plan) -> ToolImage:
 
 
 def find_made(path: str, plan: Plan) -> str:
-    """The Singularity image that was made of an archive before the session; empty: none was."""
+    """Return the Singularity image that was built from an archive before the session; empty if there is none."""
     archive = files.Archive(path)
     try:
         made = f"{plan['image']}-{archive.id.partition(':')[2]}.sif"
@@ -268,14 +269,14 @@ def find_made(path: str, plan: Plan) -> str:
 
 
 def own_sif(path: str, plan: Plan) -> str:
-    """An archive as a Singularity image for this session alone."""
+    """Convert an archive to a Singularity image for this session only."""
     archive = open_archive(path, plan["digest"])
     archive.close()
     return make_sif(transport(archive), f"{plan['image']}.sif", plan)
 
 
 def share_sif(path: str, plan: Plan) -> str:
-    """An archive that many sessions share, as a Singularity image beside it that they share too: the first makes it."""
+    """Convert a shared archive to a Singularity image beside it, which sessions share too; the first one builds it."""
     shared = os.path.realpath(path)
     target, known = (os.path.join(os.path.dirname(shared), name) for name in ("image.sif", "image.names"))
     with only_one(os.path.join(os.path.dirname(shared), "lock")):
@@ -295,12 +296,12 @@ def share_sif(path: str, plan: Plan) -> str:
 
 
 def transport(archive: files.Archive) -> str:
-    """An archive as Apptainer names it."""
+    """Return an archive's address in Apptainer's syntax."""
     return f"{'oci-archive' if archive.digests else 'docker-archive'}:{archive.path}"
 
 
 def make_sif(location: str, target: str, plan: Plan) -> str:
-    """A Singularity image made of what lies at a location; nothing else is left of the making."""
+    """Build a Singularity image from a location, and leave nothing else behind."""
     tool = plan["paths"][plan["tool"]]
     ask(tool, "--silent", "pull", "--disable-cache", "--force", target, location, **tools.apptainer_home(plan))
     return target
@@ -308,7 +309,7 @@ def make_sif(location: str, target: str, plan: Plan) -> str:
 
 @contextmanager
 def only_one(path: str) -> Iterator[None]:
-    """One session at a time, as far as the file system has locks; without, the last one's work is what stays."""
+    """Hold a lock, if the file system has locks; without them the last writer wins."""
     with open(path, "a", encoding="ascii") as lock:
         with suppress(OSError):
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -316,7 +317,7 @@ def only_one(path: str) -> Iterator[None]:
 
 
 def with_charliecloud(source: dict[str, str], plan: Plan) -> ToolImage:
-    """An image as a directory."""
+    """Return an image as a directory."""
     how = source["how"]
     if how == "sif":
         return have_unpacked(source, plan) or unpack_sif(sif_of(path_of(source), plan), plan)
@@ -349,7 +350,7 @@ HAVE: dict[str, Callable[[dict[str, str], Plan], ToolImage]] = {
 
 
 def have_image(plan: Plan) -> ToolImage:
-    """The image from the first location that leads to it; each that doesn't is told. NoImage if none does."""
+    """Return the image from the first location that works, reporting those that don't; raise NoImage if none does."""
     reasons = []
     for source in plan["sources"]:
         if source["how"] == "registry" and was_brought(source):

@@ -1,4 +1,4 @@
-"""Runs a container as a job, once or once for each of its tasks. Travels with the job: Python alone."""
+"""Runs a container as a job, once or once per task. Travels with the job: standard library only."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def main() -> int:
         plan: dict[str, Any] = json.load(file)
     if sys.argv[1:] == ["task"]:
         return task_runner.run_task(plan, containers.run)
-    image = ToolImage(own_name(plan["name"]), temporary=True)  # what may be half there if it is stopped early
+    image = ToolImage(own_name(plan["name"]), temporary=True)  # what may exist partly if it is stopped early
     signal.signal(signal.SIGTERM, containers.on_term)
     try:
         image = have_image(plan)

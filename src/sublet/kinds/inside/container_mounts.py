@@ -1,4 +1,4 @@
-"""Mounts for a container's process alone, in namespaces of its own. Travels with the job: Python alone."""
+"""Mounts for a container's process only, in its own namespaces. Travels with the job: standard library only."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from functools import partial
 CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWNET = 0x00020000, 0x10000000, 0x40000000
 MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC, MS_SLAVE, MS_RELATIME = 1, 32, 4096, 16384, 1 << 19, 1 << 21
 KEPT, ST_RELATIME = 2 | 4 | 8 | 1024 | 2048, 4096  # nosuid, nodev, noexec, noatime, nodiratime: statvfs and mount agree
-PARTED = ("\\", ":", ",")  # what means something in the options of an overlay
+PARTED = ("\\", ":", ",")  # characters with a meaning in overlay options
 
 
 def enter_namespaces(kinds: int) -> None:
@@ -25,7 +25,7 @@ def enter_namespaces(kinds: int) -> None:
 
 
 def make_read_only(paths: list[bytes]) -> None:
-    """From here on this process and its children see these read-only, in a mount namespace of their own."""
+    """Make these paths read-only for this process and its children, in their own mount namespace."""
     libc = ctypes.CDLL(None, use_errno=True)
     call(libc.mount(b"none", b"/", None, MS_REC | MS_SLAVE, None))
     for path in paths:
@@ -36,7 +36,7 @@ def make_read_only(paths: list[bytes]) -> None:
 
 
 def mount_folder(folder: str, target: str) -> None:
-    """From here on this process and its children see a folder at another place."""
+    """Mount a folder at another path, for this process and its children."""
     enter_namespaces(CLONE_NEWNS)
     libc = ctypes.CDLL(None, use_errno=True)
     call(libc.mount(b"none", b"/", None, MS_REC | MS_SLAVE, None))
@@ -44,7 +44,7 @@ def mount_folder(folder: str, target: str) -> None:
 
 
 def can_lay_over(root: str) -> bool:
-    """Whether an ordinary user of this machine may lay a layer of their own over a directory, as Podman does."""
+    """Whether an ordinary user of this machine may mount an overlay over a directory, as Podman does."""
     if any(mark in root for mark in PARTED):
         return False
     with tempfile.TemporaryDirectory() as folder:
@@ -56,7 +56,7 @@ def can_lay_over(root: str) -> bool:
 
 
 def _lay_over(root: bytes, folder: bytes) -> None:
-    """Mount it for this process alone, with a layer in memory."""
+    """Mount an overlay for this process only, with its upper layer in memory."""
     enter_namespaces(CLONE_NEWNS)
     libc = ctypes.CDLL(None, use_errno=True)
     call(libc.mount(b"none", b"/", None, MS_REC | MS_SLAVE, None))
@@ -69,7 +69,7 @@ def _lay_over(root: bytes, folder: bytes) -> None:
 
 
 def call(failed: int) -> None:
-    """Raise what the kernel said, if it said no."""
+    """Raise OSError with the kernel's error code if a call has failed."""
     if failed:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))

@@ -1,4 +1,4 @@
-"""Lets visitors with the session's secret in to a container's port. Travels with the job: Python alone."""
+"""Admits visitors with the session's secret to a container's port. Travels with the job: standard library only."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from sublet.kinds.inside.listening import Connect, connect_to_socket, wait_for_s
 
 
 def find_published(plan: Plan) -> Connect | None:
-    """How to connect to where the tool has published the port on this machine; None before it has."""
+    """Return how to connect to the port that the tool has published on this machine; None before it has."""
     answer = ask_tool(plan, "port", plan["name"], f"{plan['port']}/tcp")
     host, _, port = answer.partition("\n")[0].rpartition(":")
     return partial(socket.create_connection, (host, int(port)), gate.PATIENCE) if port.isdigit() else None
 
 
 def find_inner(inner: InnerPort, plan: Plan) -> Connect | None:
-    """How to connect to the port inside of a container without network; None before that runs."""
+    """Return how to connect to a port inside a container without network; None before it runs."""
     pid = ask_tool(plan, "inspect", "--type", "container", "--format", "{{.State.Pid}}", plan["name"])
     return partial(inner.connect, int(pid), plan["port"]) if pid.isdigit() and pid != "0" else None
 
 
 def ask_tool(plan: Plan, *words: str) -> str:
-    """What the tool answers; empty if it can't."""
+    """Run the tool and return its output; empty if it fails."""
     argv = [plan["paths"][plan["tool"]], *words]
     return subprocess.run(argv, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def is_reached(plan: Plan) -> bool:
-    """Whether someone is to get in to what the container serves."""
+    """Whether something that the container serves is to be reached."""
     return bool(plan["port"] or plan.get("socket"))
 
 
 def open_gate(plan: Plan, process: subprocess.Popen[bytes], secret: str, inner: InnerPort | None) -> None:
-    """Let in who brings the session's secret."""
+    """Serve visitors who present the session's secret, once the container's server listens."""
     find = partial(find_inner, inner, plan) if inner else partial(find_published, plan)
     if path := plan.get("socket"):
         reach: Connect = partial(connect_to_socket, path)

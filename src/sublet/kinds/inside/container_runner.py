@@ -1,7 +1,7 @@
-"""Runs a container as part of a job: has the image, runs the tool, stops it with the job, and cleans up.
+"""Runs a container as part of a job: gets the image, runs the tool, stops it with the job, and cleans up.
 
-Travels with the job: Python alone. Exit code 125 and a word in `unstarted` say that nothing was run; else the code is
-the container's own.
+Travels with the job: standard library only. Exit code 125 and a reason in `unstarted` mean that nothing was run;
+otherwise the code is the container's own.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ from sublet.kinds.inside.task_launcher import PMI_DESCRIPTOR, SHARED_MEMORY, fin
 
 NO_IMAGE = 125
 FIRST_DESCRIPTOR = 3  # after stdin, stdout and stderr
-LEFT_BEHIND = 2 * 86400  # seconds after which nobody is going to ask how a container ended
-STOP_SECONDS = 3  # between SIGTERM and SIGKILL inside the container
-TELL_SECONDS = 20  # for a tool to tell how a container ended that has ended, on a busy machine
+LEFT_BEHIND = 2 * 86400  # seconds after which nobody will ask how a container ended
+STOP_SECONDS = 3  # between SIGTERM and SIGKILL in the container
+TELL_SECONDS = 20  # for a tool to report how a container ended, on a busy machine
 HOOK = """#!/bin/sh
 # The container's first process joins the job's control group, so that its memory is counted and limited as the job's.
 sed 's/.*"pid": *\\([0-9]*\\).*/\\1/' > "$1/cgroup.procs"
@@ -56,9 +56,9 @@ sed 's/.*"pid": *\\([0-9]*\\).*/\\1/' > "$1/cgroup.procs"
 
 
 def remove(tool: str, name: str) -> None:
-    """Remove a container; Podman gives up once on one whose processes were killed behind its back.
+    """Remove a container, with a retry, as Podman fails once if the processes were killed behind its back.
 
-    Podman would wait ten seconds for one that still runs; Docker and old Podman don't know how to be told otherwise.
+    Podman would wait ten seconds for a running one, so `--time=0`, which Docker and old versions of Podman don't know.
     """
     if not quietly(tool, "rm", "--force", "--time=0", name):
         quietly(tool, "rm", "--force", name)
@@ -69,7 +69,7 @@ class Stopped(Exception):
 
 
 def machine_of(plan: Plan, network: Network) -> Machine:
-    """What the tools must be told about this machine."""
+    """Return what the tools must know about this machine."""
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     processes = resource.getrlimit(resource.RLIMIT_NPROC)[1]
     most = int(read("/proc/sys/kernel/pid_max") or 32768)
@@ -91,7 +91,7 @@ def machine_of(plan: Plan, network: Network) -> Machine:
 
 
 def read(path: str) -> str:
-    """A small file of the kernel's; empty if it isn't there."""
+    """Read a small file of the kernel; empty if it doesn't exist."""
     try:
         with open(path, encoding="ascii") as file:
             return file.read().strip()
@@ -100,9 +100,9 @@ def read(path: str) -> str:
 
 
 def choose_runtime() -> tuple[str, bool]:
-    """The OCI runtime for Podman, and whether it can leave a container in the job's own control group.
+    """Return the OCI runtime for Podman, and whether it can leave a container in the job's own control group.
 
-    crun can, but refuses a machine whose control groups are of both versions; runc doesn't mind, and can't.
+    crun can, but refuses machines with control groups of both versions; runc works there, but can't.
     """
     has_both = bool(read("/sys/fs/cgroup/unified/cgroup.controllers"))
     if not has_both and (crun := find_program("crun")):
@@ -112,7 +112,10 @@ def choose_runtime() -> tuple[str, bool]:
 
 
 def make_hook(folder: str) -> str:
-    """A hook directory for Podman, where our memory has a control group of version 1."""
+    """Make a hook directory for Podman, if our memory has a control group of version 1.
+
+    Otherwise return an empty string.
+    """
     for line in read("/proc/self/cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
         group = f"/sys/fs/cgroup/memory{path}".rstrip("/")
@@ -129,7 +132,7 @@ def make_hook(folder: str) -> str:
 
 
 def command(plan: Plan, image: ToolImage, network: Network) -> tuple[list[str], dict[str, str]]:
-    """The tool's words and environment."""
+    """Return the tool's command line and environment."""
     os.makedirs(plan["private"], mode=0o700, exist_ok=True)
     machine, environment = machine_of(plan, network), dict(os.environ)
     environment.pop("SUBLET_SECRET", None)
@@ -154,7 +157,7 @@ def command(plan: Plan, image: ToolImage, network: Network) -> tuple[list[str], 
 
 
 def prepare_directory(plan: Plan, image: ToolImage, network: Network) -> None:
-    """For Charliecloud: places to mount on; what is read-only is made so, and the network taken away, for us alone."""
+    """Prepare Charliecloud: make mount points, and for us only, read-only mounts and no network if required."""
     make_places(plan, image)
     sources = [os.fsencode(source) for source, _, read_only in tools.inner_mounts(plan) if read_only]
     if sources or network.is_none:
@@ -163,7 +166,7 @@ def prepare_directory(plan: Plan, image: ToolImage, network: Network) -> None:
 
 
 def make_places(plan: Plan, image: ToolImage) -> None:
-    """Places to mount on in an unpacked image, where that is ours."""
+    """Make mount points in an unpacked image, if it is ours."""
     if not (image.temporary or image.shared):
         return
     make_usual_places(image.directory)
@@ -172,13 +175,16 @@ def make_places(plan: Plan, image: ToolImage) -> None:
 
 
 def on_term(number: int, frame: object) -> None:
-    """End the wait, once."""
+    """Raise Stopped at the first SIGTERM."""
     signal.signal(number, signal.SIG_IGN)
     raise Stopped
 
 
 def run(plan: Plan, image: ToolImage) -> int:
-    """Run it to its end, or until the job is stopped; NotStarted if it can be started with none of its networks."""
+    """Run the container to its end, or until the job is stopped.
+
+    Raise NotStarted if it starts with none of its networks.
+    """
     secret = os.environ.pop("SUBLET_SECRET", "")
     networks = list_networks(plan)
     for number, network in enumerate(networks):
@@ -190,16 +196,16 @@ def run(plan: Plan, image: ToolImage) -> int:
             if number + 1 == len(networks) or not is_about_network(str(why)):
                 raise
             remove(plan["paths"][plan["tool"]], plan["name"])
-    raise AssertionError  # there always is a network to try
+    raise AssertionError  # there is always a network to try
 
 
 def list_networks(plan: Plan) -> list[Network]:
-    """The networks that this container may get here, best first."""
+    """Return the networks that this container may have here, best first."""
     return choose_networks(plan["tool"], plan["network"], bool(plan["port"]), look_at_machine())
 
 
 def run_with(plan: Plan, image: ToolImage, network: Network, secret: str) -> int:
-    """Run it with one network; NotStarted if the tool could not start it."""
+    """Run the container with one network; raise NotStarted if the tool couldn't start it."""
     argv, environment = command(plan, image, network)
     inherited = find_descriptors(os.environ)
     argv = inherit_descriptors(plan, argv, inherited)
@@ -227,15 +233,15 @@ def run_with(plan: Plan, image: ToolImage, network: Network, secret: str) -> int
 
 
 def find_preparation(plan: Plan) -> Callable[[], None] | None:
-    """What the tool's process does before it becomes the tool: Apptainer takes shared memory from nowhere else."""
+    """Return what the tool's process must do first: Apptainer takes shared memory only from a mount."""
     folder = plan.get("shared_memory")
     return partial(mount_folder, folder, SHARED_MEMORY) if folder else None
 
 
 def can_mount_memory(plan: Plan, folder: str) -> bool:
-    """Whether a process here may see another folder as its shared memory, and the tool then keeps to that.
+    """Whether a process here may mount another folder as its shared memory, and the tool then keeps it.
 
-    A tool that is installed with privileges of its own leaves what an ordinary user has mounted.
+    A setuid tool drops what an ordinary user has mounted.
     """
     tool = os.path.realpath(plan["paths"][plan["tool"]])
     starters = (f"{root}/{plan['tool']}/bin/starter-suid" for root in find_library_folders(tool))
@@ -249,29 +255,29 @@ def can_mount_memory(plan: Plan, folder: str) -> bool:
 
 
 def find_library_folders(program: str) -> list[str]:
-    """Where a program that lies in PREFIX/bin keeps its own programs."""
+    """Return where a program in PREFIX/bin may keep its own programs."""
     prefix = os.path.dirname(os.path.dirname(program))
     return [f"{prefix}/libexec", *glob.glob(f"{prefix}/lib*"), *glob.glob(f"{prefix}/lib/*-linux-gnu")]
 
 
 def inherit_descriptors(plan: Plan, argv: list[str], inherited: tuple[int, ...]) -> list[str]:
-    """The same words so that the program inside has the descriptor: Podman passes on only those that follow stderr."""
+    """Wrap the command so that the program inside inherits the descriptor: Podman only passes on those after stderr."""
     if plan["tool"] != "podman" or not inherited:
         return argv
     return ["/bin/sh", "-c", f'exec "$@" {FIRST_DESCRIPTOR}<&{inherited[0]}', "sh", *argv]
 
 
 def code_of(code: int) -> int:
-    """A process's code as a shell tells it."""
+    """Return a process's exit code as a shell reports it."""
     return code if code >= 0 else 128 - code
 
 
 def stop(plan: Plan, process: subprocess.Popen[bytes]) -> None:
-    """Stop what runs in the container: politely, then for good."""
+    """Stop the container with SIGTERM, then SIGKILL."""
     patience = STOP_SECONDS
     if plan["tool"] in ("podman", "docker"):
         if quietly(plan["paths"][plan["tool"]], "stop", "--time", str(STOP_SECONDS), plan["name"]):
-            patience = TELL_SECONDS  # it is over, and the tool is going to tell how
+            patience = TELL_SECONDS  # it has ended, and the tool will report how
     else:
         process.terminate()
     try:
@@ -281,7 +287,7 @@ def stop(plan: Plan, process: subprocess.Popen[bytes]) -> None:
 
 
 def wait_for_monitor(plan: Plan) -> None:
-    """Podman's monitor tidies up after the container: it should not be cut off at that."""
+    """Wait for Podman's monitor, which cleans up after the container and shouldn't be interrupted."""
     monitor = read(f"{plan['private']}/monitor")
     deadline = time.monotonic() + STOP_SECONDS
     while monitor and os.path.exists(f"/proc/{monitor}") and time.monotonic() < deadline:
@@ -289,7 +295,7 @@ def wait_for_monitor(plan: Plan) -> None:
 
 
 def clean(plan: Plan, image: ToolImage) -> None:
-    """Leave neither container nor image nor secrets behind."""
+    """Remove the container, the temporary image, and secrets."""
     if plan["tool"] in ("podman", "docker"):
         tool = plan["paths"][plan["tool"]]
         remove(tool, plan["name"])
@@ -313,9 +319,9 @@ def clean(plan: Plan, image: ToolImage) -> None:
 
 
 def sweep(podman: str) -> None:
-    """Remove what a crash left: containers of ours that ended days ago, and those that nobody is going to tidy up.
+    """Remove what a crash left: our containers that ended days ago, or whose starter is gone.
 
-    A container that has only just ended is still running to Podman, and without a process: who started it removes it.
+    Podman still lists a container that has just ended as running, without a process; its starter removes it.
     """
     long_ago = time.strftime("%Y-%m-%d", time.localtime(time.time() - LEFT_BEHIND))
     about = f'{{{{.Pid}}}} {{{{index .Labels "{tools.LABEL}"}}}} {{{{.CreatedAt}}}}|{{{{.Names}}}}'
@@ -332,18 +338,18 @@ def sweep(podman: str) -> None:
 
 
 def is_alive(pid: str) -> bool:
-    """Whether there is a process of this number."""
+    """Whether a process with this number exists."""
     return pid.isdigit() and os.path.exists(f"/proc/{pid}")
 
 
 def not_run(plan: Plan, kind: str, why: str) -> int:
-    """Leave a word for the record of the end: this was no exit of the program's own."""
+    """Record that nothing was run and why, as this is no exit of the program itself."""
     write_private(plan["unstarted"], f"{kind}\n{json.dumps(why[:600], ensure_ascii=False)}\n")
     return NO_IMAGE
 
 
 def tell_unstarted(plan: Plan, why: Exception) -> int:
-    """Say that the container could not be started, and why; the tool itself has said so already."""
+    """Report that the container couldn't be started and why, unless the tool has said so already."""
     if not isinstance(why, NotStarted):
         say(f"the container could not be started: {why}")
     return not_run(plan, "not-started", f"the container could not be started: {why}")

@@ -1,4 +1,4 @@
-"""The words that each container tool is called with. Travels with the job: Python alone."""
+"""The command lines of each container tool. Travels with the job: standard library only."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Plan = Mapping[str, Any]
-LABEL = "sublet"  # of containers; its value is the process that started them, and tidies up after them
-OF_THE_MACHINE = ("TMPDIR", "CONFIG", "UNSQUASH")  # what a centre may say of Apptainer: where and how it works there
-READ_BY_DOCKER = (  # how the variables begin that the docker command, its plug-ins or the system's loader read
+LABEL = "sublet"  # of containers; its value is the process that started them and cleans up
+# Apptainer settings that a centre may make: where and how it works there
+OF_THE_MACHINE = ("TMPDIR", "CONFIG", "UNSQUASH")
+READ_BY_DOCKER = (  # prefixes of variables that the docker command, its plug-ins or the system's loader read
     *("DOCKER", "BUILD", "COMPOSE", "OTEL", "LD_", "GO", "GLIBC", "MALLOC", "XDG_", "SSH_", "SSL", "TLS"),
     *("HTTP", "ALL_PROXY", "NO_PROXY", "PATH", "HOME", "TMPDIR", "LOCALDOMAIN", "RES_OPTIONS", "HOSTALIASES"),
 )
@@ -18,19 +19,19 @@ READ_BY_DOCKER = (  # how the variables begin that the docker command, its plug-
 
 @dataclass
 class ToolImage:
-    """An image that is here: a name or id that the tool knows, or a directory with its file system."""
+    """An available image: a name or id that the tool knows, or a directory with its file system."""
 
     reference: str = ""
     directory: str = ""
     config: Mapping[str, Any] = field(default_factory=dict)  # its own Entrypoint, Cmd, Env, WorkingDir
     singularity: bool = False  # unpacked from a Singularity image
-    temporary: bool = False  # nobody had it before: it is removed afterwards
-    shared: bool = False  # a directory that was unpacked before, and that other sessions run in too
-    owner: str = ""  # the user of an unpacked image, UID:GID, to whom its files are to belong; empty: root
+    temporary: bool = False  # made for this session: removed afterwards
+    shared: bool = False  # a directory unpacked earlier, which other sessions use too
+    owner: str = ""  # the user of an unpacked image, UID:GID, who must own its files; empty: root
 
 
 def inner_work(plan: Plan) -> str:
-    """Where the container sees the working directory: where the plan says, else /work unless a volume is there."""
+    """Return where the container sees the working directory: as planned, or /work unless a volume is there."""
     if plan.get("inside"):
         return str(plan["inside"])
     seen = [*plan["mounts"], *plan.get("places", ())]
@@ -39,7 +40,7 @@ def inner_work(plan: Plan) -> str:
 
 
 def inner_mounts(plan: Plan) -> list[tuple[str, str, bool]]:
-    """Source, target and whether read-only: what others may lie below comes first, of these the working directory."""
+    """Return the mounts (source, target, read-only), parents first; they include the working directory."""
     work = inner_work(plan)
     mounts = [(plan["work"], work, False)]
     for source, target, read_only in [*plan["mounts"], *plan.get("places", ())]:
@@ -48,7 +49,10 @@ def inner_mounts(plan: Plan) -> list[tuple[str, str, bool]]:
 
 
 def inner_directory(plan: Plan, image: ToolImage) -> str:
-    """Where it starts: where the plan says, else among the files of its command, else in the image's own directory."""
+    """Return the start directory: as planned, or the working directory or the image's own.
+
+    The working directory is used if the command needs its files, or if the image names none.
+    """
     if plan.get("start"):
         return str(plan["start"])
     own = image.config.get("WorkingDir") or "/"
@@ -56,7 +60,7 @@ def inner_directory(plan: Plan, image: ToolImage) -> str:
 
 
 def inner_environment(plan: Plan, image: ToolImage) -> dict[str, str]:
-    """What the container finds in its environment; of a mere directory the tool must be told the image's own too."""
+    """Return the container's environment; for a bare directory it includes the image's own variables."""
     variables = (
         dict(pair.split("=", 1) for pair in image.config.get("Env") or () if "=" in pair) if image.directory else {}
     )
@@ -67,17 +71,20 @@ def inner_environment(plan: Plan, image: ToolImage) -> dict[str, str]:
 
 
 def owner_differs(image: ToolImage) -> bool:
-    """Whether the image runs as somebody else than root, who then must own what it writes to."""
+    """Whether the image runs as a user other than root, who must own what it writes to."""
     return str(image.config.get("User") or "0").split(":")[0] not in ("0", "root")
 
 
 def changes_owner(image: ToolImage) -> bool:
-    """Whether what it writes to must be given to that user first, who is none of the machine's."""
+    """Whether writable mounts must first be given to that user, who doesn't exist on this machine."""
     return owner_differs(image) and not image.owner
 
 
 def words(plan: Plan, image: ToolImage) -> list[str]:
-    """The whole command, for a tool that doesn't know the image's own: as Docker means entry point and arguments."""
+    """Return the whole command, by Docker's rules of entrypoint and arguments.
+
+    It is for tools that don't know the image's own.
+    """
     if plan["entrypoint"]:
         return [*plan["entrypoint"], *plan["command"]]
     own = list(image.config.get("Entrypoint") or ())
@@ -91,18 +98,18 @@ class Machine:
     open_files: int = 1024
     processes: int = 1024
     cores: tuple[int, ...] = ()
-    gpus: str = ""  # the numbers of those that are ours, as "0,1"
-    runtime: str = ""  # the OCI runtime that Podman uses; empty: its usual one
+    gpus: str = ""  # numbers of our GPUs, such as "0,1"
+    runtime: str = ""  # the OCI runtime for Podman; empty: its default
     stays_in_group: bool = True  # whether that can leave a container in the job's own control group
     hooks: str = ""  # a directory with a hook that keeps the container's memory in our control group
     root: bool = False
-    init: bool = True  # whether there is a first process for containers that passes signals on and buries the dead
-    network: str = ""  # another than the tool's usual one, or "none"
-    inherits: bool = False  # whether a descriptor of the process manager is passed on to the program
+    init: bool = True  # whether there is an init process for containers, which forwards signals and reaps zombies
+    network: str = ""  # if not the tool's default; may be "none"
+    inherits: bool = False  # whether a descriptor of the process manager is passed to the program
 
 
 def podman(plan: Plan, image: ToolImage, machine: Machine, environment_file: str) -> list[str]:
-    """podman run: in the foreground, gone afterwards, and within the limits of the job it is part of."""
+    """Return the `podman run` command: in the foreground, and within the limits of its job."""
     argv = [plan["paths"]["podman"]]
     argv += ["--runtime", machine.runtime] if machine.runtime else []
     argv += ["--hooks-dir", machine.hooks] if machine.hooks else []
@@ -111,7 +118,7 @@ def podman(plan: Plan, image: ToolImage, machine: Machine, environment_file: str
         argv += ["--cgroups=disabled"]  # it stays in the job's own control group, with its limits
     elif machine.root:
         argv += [f"--cpuset-cpus={','.join(map(str, machine.cores))}"]
-    # podman's own defaults are more than an ordinary process may ask for
+    # Podman's defaults exceed what an ordinary process may set.
     argv += ["--ulimit", f"nofile={machine.open_files}:{machine.open_files}"]
     argv += ["--ulimit", f"nproc={machine.processes}:{machine.processes}"]
     if machine.gpus:
@@ -127,16 +134,16 @@ def podman(plan: Plan, image: ToolImage, machine: Machine, environment_file: str
 
 
 def _like_loaded(image: ToolImage) -> list[str]:
-    """What Podman knows of an image that it loads, and must be told of one that is a mere directory."""
+    """Return the options for a bare directory that Podman would know for a loaded image."""
     uid, _, gid = image.owner.partition(":")
     argv = [f"--user={image.config['User']}"] if image.config.get("User") else []
-    gid = uid if gid == "0" else gid  # which Podman 4 can't map; the user's own files are its own all the same
+    gid = uid if gid == "0" else gid  # Podman 4 can't map it; the user still owns its own files
     argv += [f"--userns=keep-id:uid={uid},gid={gid}"] if uid else []
     return argv + ([f"--stop-signal={image.config['StopSignal']}"] if image.config.get("StopSignal") else [])
 
 
 def docker(plan: Plan, image: ToolImage, machine: Machine, environment_file: str) -> list[str]:
-    """docker run: the daemon isn't part of the job, so the limits are given to it."""
+    """Return the `docker run` command: the daemon isn't part of the job, so it is given the limits."""
     argv = [plan["paths"]["docker"], "run", "--pull=never", "--init", f"--memory={plan['memory']}"]
     argv += [f"--memory-swap={plan['memory']}", f"--user={os.getuid()}:{os.getgid()}"]
     if machine.cores:
@@ -144,17 +151,17 @@ def docker(plan: Plan, image: ToolImage, machine: Machine, environment_file: str
     if machine.gpus:
         argv += [f'--gpus="device={machine.gpus}"']
     for name in multiline_values(inner_environment(plan, image)):
-        argv += ["--env", name]  # it takes the value from its own environment
+        argv += ["--env", name]  # takes the value from its own environment
     return [*argv, *_like_docker(plan, image, machine, environment_file), image.reference, *_arguments(plan)]
 
 
 def _like_docker(
     plan: Plan, image: ToolImage, machine: Machine, environment_file: str, writable: str = ""
 ) -> list[str]:
-    # without --rm: if it can't be started, only the container itself tells that from a program that failed
+    # Without --rm: only the container itself distinguishes a failed start from a failed program.
     argv = [f"--name={plan['name']}", f"--label={LABEL}={os.getpid()}", "--security-opt=no-new-privileges"]
     argv += [f"--env-file={environment_file}", f"--workdir={inner_directory(plan, image)}"]
-    shared = {source for source, _, _ in plan.get("places", ())}  # whose owner is not changed: it is others' too
+    shared = {source for source, _, _ in plan.get("places", ())}  # their owner isn't changed, as others use them too
     for source, target, read_only in inner_mounts(plan):
         mode = ",readonly" if read_only else "" if source in shared else writable
         argv += ["--mount", f"type=bind,source={source},target={target}{mode}"]
@@ -172,7 +179,7 @@ def _arguments(plan: Plan) -> list[str]:
 
 
 def apptainer(plan: Plan, image: ToolImage, machine: Machine) -> list[str]:
-    """apptainer run or exec: nothing of the account's is seen but what is bound."""
+    """Return the `apptainer run` or `exec` command: it sees nothing of the account but what is bound."""
     override = bool(plan["entrypoint"])
     argv = [plan["paths"][plan["tool"]], "--silent", "exec" if override else "run"]
     argv += [*_apart(plan), "--no-home", "--cleanenv", "--writable-tmpfs"]
@@ -187,10 +194,10 @@ def apptainer(plan: Plan, image: ToolImage, machine: Machine) -> list[str]:
 
 
 def _apart(plan: Plan) -> list[str]:
-    """How a container is kept apart from the account's files and processes.
+    """Return the options that isolate a container from the account's files and processes.
 
-    `--containall` gives each container a shared memory of its own. Tasks that share one see the machine's devices, with
-    that memory in their place, and nothing else that Apptainer would mount by itself.
+    `--containall` gives each container its own shared memory. Tasks that share one see the machine's devices, with that
+    memory mounted, and nothing else that Apptainer mounts by default.
     """
     if not plan.get("shared_memory"):
         return ["--containall"]
@@ -200,7 +207,7 @@ def _apart(plan: Plan) -> list[str]:
 
 
 def apptainer_outside(environment: Mapping[str, str]) -> dict[str, str]:
-    """The machine's environment without what tells Apptainer to show more of it: centres' modules bind file systems."""
+    """Return the environment without variables that make Apptainer bind more, as some centres' modules do."""
     return {
         name: value
         for name, value in environment.items()
@@ -209,42 +216,42 @@ def apptainer_outside(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def apptainer_environment(plan: Plan) -> dict[str, str]:
-    """How values get into the container: by the tool's environment, which other users can't read."""
+    """Return the container's variables for the tool's environment, which other users can't read."""
     prefix = f"{plan['tool'].upper()}ENV_"
     return {prefix + name: value for name, value in inner_environment(plan, ToolImage()).items()}
 
 
 def apptainer_home(plan: Plan) -> dict[str, str]:
-    """Where Apptainer may leave things: with the session, not in the account's home; and values are no commands."""
+    """Return settings that keep Apptainer's files in the session, not in the home, and disable evaluation of values."""
     prefix = plan["tool"].upper()
     own = {f"{prefix}_CONFIGDIR": plan["private"], f"{prefix}_CACHEDIR": f"{plan['private']}/cache"}
     return {**own, f"{prefix}_NO_EVAL": "1"}
 
 
 def charliecloud(plan: Plan, image: ToolImage) -> list[str]:
-    """ch-run: the image's file system, read-only, with what is bound; its environment is the container's."""
+    """Return the `ch-run` command: a read-only image with bind mounts; its environment is the container's."""
     argv = [plan["paths"]["ch-run"], "--private-tmp", f"--cd={inner_directory(plan, image)}"]
     argv += [f"--bind={source}:{target}" for source, target, _ in inner_mounts(plan)]
     return [*argv, image.directory, "--", *words(plan, image)]
 
 
 def environment_lines(pairs: Mapping[str, str]) -> str:
-    """A file of NAME=VALUE lines; it can't hold values of several lines."""
+    """Format variables as NAME=VALUE lines, without those whose values have several lines."""
     return "".join(f"{name}={value}\n" for name, value in pairs.items() if not _is_multiline(value))
 
 
 def multiline_values(pairs: Mapping[str, str]) -> dict[str, str]:
-    """The variables that a file of lines can't hold. They are no words of a command: everybody could read those."""
+    """Return the variables with several lines. They mustn't be on a command line, which everybody can read."""
     return {name: value for name, value in pairs.items() if _is_multiline(value)}
 
 
 def secret_name(plan: Plan, number: int) -> str:
-    """What Podman calls one of these variables while the container runs."""
+    """Return Podman's secret name for one of these variables, while the container runs."""
     return f"{plan['name']}-{number}"
 
 
 def can_be_given_to_docker(name: str, environment: Mapping[str, str]) -> bool:
-    """Whether a variable means nothing to the docker command itself, which gets it too, and to what loads that."""
+    """Whether a variable means nothing to the docker command itself (which gets it too) or to the loader."""
     return name not in environment and not name.upper().startswith(READ_BY_DOCKER)
 
 

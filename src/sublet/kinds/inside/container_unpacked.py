@@ -1,7 +1,7 @@
-"""Finds an image that was unpacked before the session, once for all (image_unpacker.py). Travels with the job.
+"""Finds an image that was unpacked before the session (image_unpacker.py). Travels with the job.
 
-All files of an unpacked image belong to whoever unpacked it. Charliecloud runs as that person. Podman runs as the user
-that the image names, as whom that person then appears in the container (`keep-id`): so its files are that user's.
+All files of an unpacked image belong to whoever unpacked it. Charliecloud runs as that person. Podman runs as the
+image's user, and maps that person to them (`keep-id`), so that the files are that user's.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from sublet.kinds.inside.container_mounts import can_lay_over
 from sublet.kinds.inside.container_tools import Plan, ToolImage, owner_differs
 
 UNPACKED = "unpacked"  # a folder beside the file that stands for it
-KEEPS_IDS = (4, 3)  # the first Podman that lets its caller appear as another user of a container
+KEEPS_IDS = (4, 3)  # the first Podman that can map its caller to any user of a container
 
 
 def name_link(path: str) -> str:
-    """What a session finds the unpacked image of a file by: of that very file, as it was then."""
+    """Return the name by which a session finds a file's unpacked image, for this version of the file."""
     real = os.path.realpath(path)
     status = os.stat(real)
     return hashlib.sha256(f"{real}\n{status.st_size}\n{status.st_mtime_ns}".encode()).hexdigest()
 
 
 def find_unpacked(path: str, plan: Plan, *, is_brought: bool) -> dict[str, Any] | None:
-    """What is known of an image that was unpacked, with its `root`; None: the session must unpack it.
+    """Return what is known of an unpacked image, with its `root`; None if the session must unpack it.
 
-    Beside a file that someone named by its path anybody may have put something.
+    Beside a file that is named by its path, anybody may have put something, so only staged files are looked beside.
     """
     own = f"{plan['image']}-{name_link(path)}"
     for file in (own, *([path] if is_brought else [])):
@@ -45,16 +45,16 @@ def find_unpacked(path: str, plan: Plan, *, is_brought: bool) -> dict[str, Any] 
 
 
 def use_unpacked(about: dict[str, Any]) -> ToolImage:
-    """The image as a directory that all sessions share."""
+    """Return the image as a directory that sessions share."""
     own = ToolImage(directory=about["root"], config=about["config"], singularity=about["singularity"], shared=True)
     own.owner = find_owner(own.directory, str(own.config["User"])) if owner_differs(own) else ""
     return own
 
 
 def can_run_unpacked(podman: str, about: dict[str, Any]) -> bool:
-    """Whether Podman runs an archive that was unpacked as it would run what it loads of it; else it must load it."""
+    """Whether Podman can run an unpacked archive as it would run the loaded image; if not, it must load it."""
     if about["singularity"]:
-        return True  # which it can't load
+        return True  # it can't load these
     image = use_unpacked(about)
     if owner_differs(image):
         if not os.geteuid() or not image.owner:
@@ -67,7 +67,7 @@ def can_run_unpacked(podman: str, about: dict[str, Any]) -> bool:
 
 
 def find_owner(root: str, user: str) -> str:
-    """Who an image runs as, in numbers, `UID:GID`, by its own list of users; empty if that does not say."""
+    """Return the user an image runs as, as `UID:GID` by its own user list; empty if that isn't known."""
     name, _, group = user.partition(":")
     users = read_table(root, "passwd")
     row = users.get(name) or next((row for row in users.values() if row[2] == name), None)
@@ -77,7 +77,7 @@ def find_owner(root: str, user: str) -> str:
 
 
 def read_table(root: str, name: str) -> dict[str, list[str]]:
-    """The users or groups of an image, by their names; its links lead nowhere else."""
+    """Return the users or groups of an image, by name; its links can't lead outside."""
     try:
         with open(image_files.inside(root, ["etc", name]), encoding="utf-8", errors="replace") as file:
             rows = [line.rstrip("\n").split(":") for line in file]

@@ -1,4 +1,4 @@
-"""Hands a container its variables in files, never as words of a command. Travels with the job: Python alone."""
+"""Passes variables to containers in files, never on the command line. Travels with the job: standard library only."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from sublet.kinds.inside.container_tools import Plan
 
 
 def quietly(*argv: str) -> bool:
-    """Call a tool to clean up, whatever it says; whether it did it."""
+    """Run a tool silently; return whether it succeeded."""
     nothing = subprocess.DEVNULL
     return subprocess.run(argv, stdin=nothing, stdout=nothing, stderr=nothing, check=False).returncode == 0
 
 
 def keep_secrets(plan: Plan, values: dict[str, str]) -> None:
-    """Hand Podman the variables of several lines in files, so that they are no words of a command."""
+    """Pass multi-line variables to Podman in files, so that they aren't on a command line."""
     podman = plan["paths"]["podman"]
     for number, (name, value) in enumerate(values.items()):
         path, secret = f"{plan['private']}/variable", tools.secret_name(plan, number)
         write_private(path, value)
-        quietly(podman, "secret", "rm", secret)  # of an earlier try
+        quietly(podman, "secret", "rm", secret)  # left by an earlier attempt
         if not quietly(podman, "secret", "create", secret, path):
             raise NotStarted(f"podman could not be given the variable {name}, which has several lines")
         os.unlink(path)
 
 
 def remove_secrets(podman: str, name: str) -> None:
-    """Remove the variables that Podman was handed for a container."""
+    """Remove the variables that Podman stores for a container."""
     listed = subprocess.run([podman, "secret", "ls", "--format={{.Name}}"], capture_output=True, text=True, check=False)
     ours = [secret for secret in listed.stdout.split() if secret.rpartition("-")[0] == name]
     if ours:
@@ -37,7 +37,7 @@ def remove_secrets(podman: str, name: str) -> None:
 
 
 def add_multiline(environment: dict[str, str], values: dict[str, str]) -> dict[str, str]:
-    """The environment of the docker command, with the variables of several lines that the container gets from it."""
+    """Return the docker command's environment with the multi-line variables that the container takes from it."""
     for name in values:
         if not tools.can_be_given_to_docker(name, environment):
             raise NotStarted(f"docker can't be given {name} with several lines: use another name, or a file")
@@ -45,6 +45,6 @@ def add_multiline(environment: dict[str, str], values: dict[str, str]) -> dict[s
 
 
 def write_private(path: str, text: str) -> None:
-    """A file that only we can read."""
+    """Write a file that only we can read."""
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
         file.write(text)

@@ -1,5 +1,5 @@
-# A desktop: an X server that speaks VNC on the Unix socket $SUBLET_SOCKET, and what a person sees on it. It runs in the
-# session's working directory, on a machine or in an image, and ends when the person logs out.
+# A desktop: an X server that speaks VNC on the Unix socket $SUBLET_SOCKET, and a desktop environment on it. It runs in
+# the session's working directory, on a machine or in an image, and ends when the person logs out.
 say() { echo "sublet: $*" >&2; }
 there() { command -v "$1" >/dev/null 2>&1; }
 first() { for name; do there "$name" && { echo "$name"; return; }; done; return 1; }
@@ -14,7 +14,7 @@ done
 [ -n "$page" ] || { say "there is no noVNC here: install novnc, or say where it is in the variable NOVNC"; exit 127; }
 umask 077
 own=$PWD/.sublet
-mkdir -p "$own/novnc" && cp -RL "$page/." "$own/novnc/" || exit 70 # from where visitors get it, also out of an image
+mkdir -p "$own/novnc" && cp -RL "$page/." "$own/novnc/" || exit 70 # served to visitors from there, even if it is in an image
 rm -f "$SUBLET_SOCKET" "$own/display"
 
 XAUTHORITY=$own/Xauthority

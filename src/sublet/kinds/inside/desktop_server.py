@@ -1,6 +1,6 @@
-"""Shows a VNC server in a browser, by noVNC: its files, and a WebSocket to the server. Travels with the job.
+"""Shows a VNC server in a browser by noVNC: its files, and a WebSocket to the server. Travels with the job.
 
-Whoever comes passes the same door as everywhere; the VNC server itself listens on a Unix socket of this session alone.
+Visitors pass the same gate as everywhere; the VNC server listens on a Unix socket of this session only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sublet.kinds.inside import gate
 from sublet.kinds.inside.websocket import BINARY, CLOSE, WebSocket
 
 PAGES = ".sublet/novnc"
-CHANNEL = "websockify"  # how noVNC calls the way to the server
+CHANNEL = "websockify"  # noVNC's path of the WebSocket
 UTF8 = "; charset=utf-8"
 TYPES = {
     ".html": f"text/html{UTF8}",
@@ -36,7 +36,7 @@ UNKNOWN = "application/octet-stream"
 
 
 def show(visitor: socket.socket, door: gate.Door, connect: Callable[[], socket.socket]) -> None:
-    """One request: a file of noVNC, or the way to the VNC server."""
+    """Handle one request: a file of noVNC, or the connection to the VNC server."""
     head = gate.read_head(visitor)
     if head is None:
         visitor.sendall(gate.answer(400, "Not HTTP.\n"))
@@ -53,7 +53,7 @@ def show(visitor: socket.socket, door: gate.Door, connect: Callable[[], socket.s
 
 
 def answer_file(path: str) -> bytes:
-    """A file of noVNC as an answer; 404 for everything that lies elsewhere."""
+    """Return a file of noVNC as a response; 404 for anything outside its folder."""
     root = os.path.realpath(PAGES)
     place = os.path.realpath(os.path.join(root, unquote(path).lstrip("/")))
     if not place.startswith(f"{root}/") or not os.path.isfile(place):
@@ -65,7 +65,7 @@ def answer_file(path: str) -> bytes:
 
 
 def bridge(visitor: socket.socket, head: gate.Head, connect: Callable[[], socket.socket]) -> None:
-    """Carry bytes between a browser and the VNC server, until one of them has had enough."""
+    """Relay bytes between a browser and the VNC server, until one of them closes."""
     try:
         server = connect()
     except OSError as why:

@@ -1,7 +1,7 @@
-"""A door with a secret, and a proxy behind it: HTTP by hand, as little as is needed. Travels with the job.
+"""A gate that asks for a secret, and a proxy behind it, with a minimal HTTP implementation. Travels with the job.
 
-Who comes with `?token=SECRET` is given a cookie for the session's own path and sent on without it; `Authorization`
-works too. Everybody else is turned away.
+A visitor with `?token=SECRET` gets a cookie for the session's path, and is redirected without the token;
+`Authorization` works too. Everybody else is refused.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 HEAD_AT_MOST = 64 * 1024
-PATIENCE = 20.0  # seconds for a head to arrive
+PATIENCE = 20.0  # seconds for a request's head to arrive
 AWAY = "This session is private: open it with the address that Sublet shows, which carries its secret.\n"
 HOP = {"connection", "keep-alive", "proxy-connection"}
 
 
 @dataclass(frozen=True)
 class Head:
-    """The first part of an HTTP request, and what was read beyond it."""
+    """The head of an HTTP request, and the bytes read beyond it."""
 
     method: str
     target: str
@@ -32,7 +32,7 @@ class Head:
     rest: bytes
 
     def header(self, name: str) -> str:
-        """One header; empty if it isn't there."""
+        """Return a header; empty if it is missing."""
         return next((value for key, value in self.headers if key.lower() == name), "")
 
     @property
@@ -42,17 +42,17 @@ class Head:
 
     @property
     def query(self) -> dict[str, str]:
-        """The query."""
+        """The query parameters."""
         return dict(parse_qsl(urlsplit(self.target).query, keep_blank_values=True))
 
     @property
     def upgrades(self) -> bool:
-        """Whether it wants to become a WebSocket."""
+        """Whether the request is a WebSocket upgrade."""
         return self.header("upgrade").lower() == "websocket"
 
 
 def read_head(visitor: socket.socket) -> Head | None:
-    """Read a request's head; None if it is no proper one."""
+    """Read a request's head; None if it is malformed."""
     visitor.settimeout(PATIENCE)
     data = b""
     while b"\r\n\r\n" not in data:
@@ -71,14 +71,14 @@ def read_head(visitor: socket.socket) -> Head | None:
 
 
 class Door:
-    """Who may come in."""
+    """The check of who may enter."""
 
     def __init__(
         self, secret: str, base_url: str, path: str = "/", *, keeps_path: bool = False, shows: tuple[str, ...] = ()
     ) -> None:
-        """The secret, the path under which visitors see us, and where they are sent at first.
+        """Take the secret, the path under which visitors see us, and the page that they are sent to first.
 
-        Behind it that path is left out, unless the server there `keeps_path`; `shows` is a header that it wants to see.
+        Requests are passed on without that path, unless the server `keeps_path`; `shows` is a header to add for it.
         """
         self.secret = secret
         self.keeps_path, self.shows = keeps_path, shows
@@ -87,7 +87,7 @@ class Door:
         self.cookie = "door-" + hashlib.sha256(self.base.encode()).hexdigest()[:12]
 
     def admits(self, head: Head) -> bool:
-        """Whether this request carries the secret; a cookie counts only for pages of the same origin."""
+        """Whether a request carries the secret; a cookie counts only for pages of the same origin."""
         kind, _, value = head.header("authorization").partition(" ")
         if kind.lower() in ("bearer", "token") and self._is_secret(value):
             return True
@@ -106,7 +106,7 @@ class Door:
         return not origin or urlsplit(origin).netloc in hosts
 
     def welcome(self, head: Head) -> bytes | None:
-        """For a browser that brought the secret in the address: a cookie, and the address without it."""
+        """Return a redirect that sets the cookie and drops the token, for a browser with the token in the address."""
         if head.method != "GET" or head.upgrades or "token" not in head.query:
             return None
         query = urlencode([(name, value) for name, value in head.query.items() if name != "token"])
@@ -117,7 +117,7 @@ class Door:
         return answer(303, "", ("Location", where), ("Set-Cookie", cookie + secure))
 
     def inner(self, head: Head) -> str:
-        """The target as the server behind the door knows it: without our path and without the secret."""
+        """Return the target for the server behind the gate: without our path, and without the secret."""
         is_below = head.path.startswith(self.base) and not self.keeps_path
         path = "/" + head.path[len(self.base) :] if is_below else head.path
         query = urlencode([(name, value) for name, value in head.query.items() if name != "token"])
@@ -130,12 +130,12 @@ REASONS = {200: "OK", 303: "See Other", 400: "Bad Request", 403: "Forbidden", 40
 
 
 def answer(status: int, body: str, *headers: tuple[str, str], type: str = "text/plain") -> bytes:
-    """A whole HTTP answer in words."""
+    """Format a complete HTTP response with text."""
     return answer_bytes(status, body.encode(), f"{type}; charset=utf-8", ("Cache-Control", "no-store"), *headers)
 
 
 def answer_bytes(status: int, data: bytes, type: str, *headers: tuple[str, str]) -> bytes:
-    """A whole HTTP answer."""
+    """Format a complete HTTP response."""
     always = [("Content-Type", type), ("Content-Length", str(len(data))), ("Connection", "close")]
     always += [("Referrer-Policy", "no-referrer"), ("X-Content-Type-Options", "nosniff")]
     lines = [f"HTTP/1.1 {status} {REASONS[status]}", *(f"{name}: {value}" for name, value in (*always, *headers))]
@@ -143,7 +143,7 @@ def answer_bytes(status: int, data: bytes, type: str, *headers: tuple[str, str])
 
 
 def serve(port: int, handle: Callable[[socket.socket], None]) -> None:
-    """Take visitors for ever, each in a thread of its own; on the loopback, unless the platform says where."""
+    """Serve forever, a thread per visitor; on the loopback, unless the platform sets another host."""
     listener = socket.create_server((os.environ.get("SUBLET_HOST", "127.0.0.1"), port), backlog=64)
     while True:
         visitor, _ = listener.accept()
@@ -151,12 +151,12 @@ def serve(port: int, handle: Callable[[socket.socket], None]) -> None:
 
 
 def _handle(visitor: socket.socket, handle: Callable[[socket.socket], None]) -> None:
-    with visitor, suppress(OSError):  # a visitor who leaves is no error
+    with visitor, suppress(OSError):  # a visitor who disconnects is no error
         handle(visitor)
 
 
 def listens(connect: Callable[[], socket.socket]) -> bool:
-    """Whether something takes connections there."""
+    """Whether something accepts connections there."""
     try:
         connect().close()
     except OSError:
@@ -165,7 +165,7 @@ def listens(connect: Callable[[], socket.socket]) -> bool:
 
 
 def forward(visitor: socket.socket, door: Door, connect: Callable[[], socket.socket]) -> None:
-    """Pass one request on to the server behind the door, and its answer back."""
+    """Pass one request on to the server behind the gate, and its response back."""
     head = read_head(visitor)
     if head is None or not door.admits(head):
         visitor.sendall(answer(400, "Not HTTP.\n") if head is None else answer(403, AWAY))
@@ -180,7 +180,7 @@ def forward(visitor: socket.socket, door: Door, connect: Callable[[], socket.soc
         return
     with server:
         server.settimeout(None)
-        # one request a connection: a second one would pass unseen
+        # One request per connection: a second one would bypass the check.
         ours = [("X-Forwarded-Prefix", door.base.rstrip("/"))]
         ours += [] if head.upgrades else [("Connection", "close")]
         ours += [(door.shows[0], door.shows[1])] if door.shows else []

@@ -1,6 +1,6 @@
-"""Image files without any tool: what an archive holds, whether it is the one that was meant, and its file system.
+"""Reads image files without any tool: an archive's content, digests and file system.
 
-Travels with the job: Python alone.
+Travels with the job: standard library only.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ WHITEOUT = ".wh."
 OPAQUE = ".wh..wh..opq"
 SQUASHFS = b"hsqs"
 BLOCK = 1 << 20
-INDEX = "sublet.index"  # how the mover of images marks the index that led to one
+INDEX = "sublet.index"  # the annotation by which the image mover marks the index that led to an image
 
 
 class NotAnImage(Exception):
@@ -26,7 +26,7 @@ class NotAnImage(Exception):
 
 
 def sha256_of(path: str) -> str:
-    """The digest of a whole file."""
+    """Return the digest of a whole file."""
     digest = hashlib.sha256()
     with open(path, "rb") as file:
         while piece := file.read(BLOCK):
@@ -35,26 +35,26 @@ def sha256_of(path: str) -> str:
 
 
 class Archive:
-    """An image in one tar file: as `docker save` writes it, or in the OCI layout."""
+    """An image in one tar file, from `docker save` or in the OCI layout."""
 
     def __init__(self, path: str) -> None:
-        """Read its table."""
+        """Read its manifest and config."""
         self.path = path
         try:
             self.tar = tarfile.open(path)  # noqa: SIM115 (closed by close)
             self.config_name, self.layers = self._table()
             about = self.blob(self.config_name)
             self.config: dict[str, Any] = json.loads(about)
-            self.id = "sha256:" + hashlib.sha256(about).hexdigest()  # what a store knows it by
+            self.id = "sha256:" + hashlib.sha256(about).hexdigest()  # its id in image stores
         except (OSError, tarfile.TarError, KeyError, IndexError, ValueError) as why:
             raise NotAnImage(f"{path} is not an image archive: {why}") from why
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self.tar.close()
 
     def blob(self, name: str) -> bytes:
-        """One member."""
+        """Return a member's content."""
         file = self.tar.extractfile(name)
         if file is None:
             raise KeyError(name)
@@ -67,7 +67,7 @@ class Archive:
             entry = json.loads(self.blob("index.json"))["manifests"][0]
             raw = self.blob(_blob_name(entry["digest"]))
             manifest = json.loads(raw)
-            if manifest.get("manifests"):  # an index of indexes: take the one for this machine
+            if manifest.get("manifests"):  # a nested index: take the entry for this machine
                 fits = [m for m in manifest["manifests"] if m.get("platform", {}).get("architecture") == "amd64"]
                 entry = (fits or manifest["manifests"])[0]
                 raw = self.blob(_blob_name(entry["digest"]))
@@ -79,7 +79,7 @@ class Archive:
         return manifest["Config"], manifest["Layers"]
 
     def _indexes(self, entry: dict[str, Any], names: set[str]) -> list[str]:
-        """The digest of the index that the image was fetched by, if it is in the archive and names the image."""
+        """Return the digest of the index that led to the image, if the archive has it and it names the image."""
         wanted = (entry.get("annotations") or {}).get(INDEX, "")
         if _blob_name(wanted) not in names:
             return []
@@ -89,11 +89,11 @@ class Archive:
         return [digest] if digest == wanted and entry["digest"] in named else []
 
     def list_digests(self) -> list[str]:
-        """The digests that it truly has: of its manifest, of its configuration (the image's id) and of the file."""
+        """Return the archive's verified digests: of its manifest, its config (the image id), and the file."""
         return [*self.digests, self.id, sha256_of(self.path)]
 
     def verify_layers(self) -> None:
-        """Each layer is the one that the configuration names, so that the image's digest covers all of it."""
+        """Raise NotAnImage unless each layer is the one in the config, so that the image's digest covers everything."""
         wanted = self.config.get("rootfs", {}).get("diff_ids", [])
         digests = [self._layer_digest(name) for name in self.layers]
         if wanted != digests:
@@ -112,7 +112,7 @@ class Archive:
         return "sha256:" + digest.hexdigest()
 
     def unpack(self, root: str) -> None:
-        """Its file system, layer upon layer."""
+        """Unpack its file system, layer by layer."""
         os.makedirs(root, exist_ok=True)
         for name in self.layers:
             with tarfile.open(fileobj=self.tar.extractfile(name)) as layer:
@@ -125,7 +125,7 @@ def _blob_name(digest: str) -> str:
 
 
 def apply(layer: tarfile.TarFile, member: tarfile.TarInfo, root: str) -> None:
-    """Put one member of a layer in place; whatever an image contains, nothing is written outside of `root`."""
+    """Unpack one member of a layer; nothing is ever written outside `root`."""
     parts = [part for part in member.name.split("/") if part not in ("", ".")]
     if ".." in parts:
         raise NotAnImage(f"a layer has the path {member.name!r}")
@@ -161,11 +161,11 @@ def _place(layer: tarfile.TarFile, member: tarfile.TarInfo, root: str, target: s
             if source is not None:
                 shutil.copyfileobj(source, file, BLOCK)
         os.chmod(target, member.mode & 0o777 | 0o400)
-    # devices and pipes: no container of ours makes use of the image's own
+    # Devices and pipes are skipped: our containers don't use the image's own.
 
 
 def inside(root: str, parts: list[str], depth: int = 0) -> str:
-    """The place of a path, with links followed as the container would see them: `/run` is `root/run`."""
+    """Resolve a path with links as the container would see them: `/run` is `root/run`."""
     if depth > 40:
         raise NotAnImage("its links lead in a circle")
     at: list[str] = []
@@ -184,7 +184,7 @@ def inside(root: str, parts: list[str], depth: int = 0) -> str:
 
 
 def make_place(root: str, target: str, what: str) -> None:
-    """Something in an unpacked image to mount on; its links lead nowhere else."""
+    """Make a mount point in an unpacked image; its links can't lead outside."""
     place = inside(root, [part for part in target.split("/") if part])
     if os.path.exists(place):
         return
@@ -195,15 +195,15 @@ def make_place(root: str, target: str, what: str) -> None:
 
 
 def make_usual_places(root: str) -> None:
-    """What Charliecloud mounts on in each image."""
+    """Make the mount points that Charliecloud needs in every image."""
     for folder in ("bin", "dev", "etc", "home", "proc", "root", "sys", "tmp", "usr"):
         make_place(root, folder, "folder")
     for name in ("passwd", "group", "hosts", "resolv.conf"):
-        make_place(root, f"etc/{name}", "file")  # the machine's own are mounted on these
+        make_place(root, f"etc/{name}", "file")  # the machine's own are mounted over these
 
 
 def remove(path: str) -> None:
-    """Remove what is there, if anything."""
+    """Remove a file or directory, if it exists."""
     if os.path.isdir(path) and not os.path.islink(path):
         shutil.rmtree(path)
     elif os.path.lexists(path):
@@ -211,7 +211,7 @@ def remove(path: str) -> None:
 
 
 def squashfs_offset(path: str) -> int:
-    """Where the file system begins inside a Singularity image (or at once, in a bare SquashFS file)."""
+    """Return where the file system begins in a Singularity image (0 in a bare SquashFS file)."""
     before = b""
     with open(path, "rb") as file:
         at = 0
@@ -235,7 +235,7 @@ def unsquash(program: str, path: str, root: str) -> None:
 
 
 def singularity_command(root: str, command: list[str]) -> list[str]:
-    """What a Singularity image runs: its run script with the command's words, else the words themselves."""
+    """Return a Singularity image's command: its run script with these words, or the words themselves."""
     script = os.path.join(root, ".singularity.d", "runscript")
     if os.path.exists(script):
         return ["/bin/sh", "/.singularity.d/runscript", *command]

@@ -1,8 +1,8 @@
-"""Unpacks an image file, before sessions need it, for all that are going to run in it.
+"""Unpacks an image file before sessions need it, for all that will run in it.
 
-Travels to the login host: Python alone. Arguments: the file, the folder, and where `unsquashfs` is (or nothing). In the
-folder there is afterwards `root`, the image's file system, and `image.json`: by which digests it can be told, its own
-configuration, whether it was a Singularity image, and how many bytes it takes (container_unpacked.py reads it).
+Travels to the login host: standard library only. Arguments: the file, the folder, and the path of `unsquashfs` (or
+nothing). The folder then has `root`, the image's file system, and `image.json`: its digests, config, size in bytes, and
+whether it was a Singularity image (read by container_unpacked.py).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sublet.kinds.inside.image_files import Archive, NotAnImage, make_place, mak
 
 
 def unpack_archive(archive: Archive, root: str) -> dict[str, Any]:
-    """Of an archive, each layer checked; what is known of it."""
+    """Unpack an archive, with each layer checked; return what is known of it."""
     archive.verify_layers()
     archive.unpack(root)
     config = archive.config.get("config") or {}
@@ -28,13 +28,13 @@ def unpack_archive(archive: Archive, root: str) -> dict[str, Any]:
 
 
 def unpack_squashed(path: str, root: str, unsquashfs: str) -> dict[str, Any]:
-    """Of a Singularity image; what is known of it."""
+    """Unpack a Singularity image; return what is known of it."""
     unsquash(unsquashfs, path, root)
     return {"digests": [sha256_of(path)], "config": {}, "singularity": True}
 
 
 def settle(root: str) -> int:
-    """Let its owner go everywhere in it, who must be able to remove it; how many bytes it takes."""
+    """Make all folders accessible to their owner, who must be able to remove them; return the size in bytes."""
     size = 0
     for folder, folders, names in os.walk(root):
         for name in folders:
@@ -46,7 +46,7 @@ def settle(root: str) -> int:
 
 
 def unpack(path: str, folder: str, unsquashfs: str) -> None:
-    """Unpack it; NotAnImage says why not."""
+    """Unpack an image file; raise NotAnImage if that isn't possible."""
     root = os.path.join(folder, "root")
     os.makedirs(folder, mode=0o700, exist_ok=True)
     try:
@@ -68,7 +68,7 @@ def unpack(path: str, folder: str, unsquashfs: str) -> None:
 
 
 def main() -> int:
-    """Unpack what is named."""
+    """Unpack the given file."""
     try:
         unpack(*[*sys.argv[1:], ""][:3])
     except (NotAnImage, OSError) as why:

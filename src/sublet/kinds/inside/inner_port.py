@@ -1,6 +1,6 @@
-"""Reaches a port in a container that has no network, from inside of its namespace.
+"""Reaches a port in a container without network, from inside its namespace.
 
-Travels with the job: Python alone.
+Travels with the job: standard library only.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ PATIENCE = 20.0  # seconds for a connection on a loopback
 
 
 class InnerPort:
-    """Connections to a port on a container's loopback: a process of its own joins the namespace, and hands them out.
+    """Connections to a port on a container's loopback, made by a child process that joins its namespace.
 
-    It is started while this process has one thread only, because only such a one can join a user namespace.
+    The child is forked while this process has one thread only, as joining a user namespace requires that.
     """
 
     def __init__(self) -> None:
-        """Start the process; it waits to be told which container it is."""
+        """Fork the process, which waits to be told the container."""
         self._lock = threading.Lock()
         self._ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._pid = os.fork()
         if not self._pid:
             self._ours.close()
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            with suppress(OSError):  # whoever started us has gone
+            with suppress(OSError):  # the parent has ended
                 serve_connections(theirs)
             os._exit(0)
         theirs.close()
 
     def connect(self, pid: int, port: int) -> socket.socket:
-        """A connection to this port as the container's process sees it; OSError if nothing listens."""
+        """Return a connection to this port in the container; raise OSError if nothing listens."""
         with self._lock:
             self._ours.sendall(struct.pack("!II", pid, port))
             answer, descriptors, _, _ = socket.recv_fds(self._ours, 4, 1)
@@ -54,7 +54,7 @@ class InnerPort:
 
 
 def serve_connections(asked: socket.socket) -> None:
-    """Connect for each question, inside of the container's namespace."""
+    """Make a connection for each request, inside the container's namespace."""
     inside = 0
     while len(question := asked.recv(8)) == 8:
         pid, port = struct.unpack("!II", question)
@@ -70,7 +70,7 @@ def serve_connections(asked: socket.socket) -> None:
 
 
 def enter_network(pid: int) -> None:
-    """Join the network of a process; first its user namespace, if that is another than ours."""
+    """Join the network namespace of a process; first its user namespace, if that differs from ours."""
     libc = ctypes.CDLL(None, use_errno=True)
     folder = f"/proc/{pid}/ns"
     names = ["net"] if is_same(f"{folder}/user", "/proc/self/ns/user") else ["user", "net"]

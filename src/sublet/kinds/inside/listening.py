@@ -1,4 +1,4 @@
-"""Waits for a server of this session to listen, and connects to it. Travels with the job: Python alone."""
+"""Waits for a server of this session to listen, and connects to it. Travels with the job: standard library only."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
 
 
 def wait_for_server(find: Callable[[], Connect | None], process: subprocess.Popen[bytes]) -> Connect | None:
-    """How to connect to a server, once it listens; None if its process ended before."""
+    """Return how to connect to a server once it listens; None if its process ended before."""
     connect: Connect | None = None
     while process.poll() is None:
         connect = connect or find()
@@ -27,7 +27,7 @@ def wait_for_server(find: Callable[[], Connect | None], process: subprocess.Pope
 
 
 def connect_to_socket(path: str) -> socket.socket:
-    """A connection to a Unix socket of this session."""
+    """Return a connection to a Unix socket of this session."""
     connection = socket.socket(socket.AF_UNIX)
     try:
         connection.settimeout(gate.PATIENCE)
@@ -39,7 +39,7 @@ def connect_to_socket(path: str) -> socket.socket:
 
 
 def connect_to_port(port: int) -> socket.socket:
-    """A connection to a port of this machine on which we ourselves listen: another user could have been quicker."""
+    """Return a connection to a local port on which our own user listens, as another user could have taken it."""
     if os.getuid() not in find_listeners(port):
         raise ConnectionRefusedError(f"nobody of this session listens on port {port}")
     for host in ("127.0.0.1", "::1"):
@@ -51,7 +51,7 @@ def connect_to_port(port: int) -> socket.socket:
 
 
 def find_listeners(port: int) -> set[int]:
-    """The users who listen on a port of this machine."""
+    """Return the ids of the users who listen on a local port."""
     users: set[int] = set()
     for table in TABLES:
         try:

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Executes a notebook where it lies, by what the image has; POSIX sh alone, as images have it. Its words: the notebook,
-# the kernel (empty: the one that it names), and `parameters` if it has a cell that papermill alone can fill in.
-# Values are data: the notebook finds them in params.json, papermill in parameters.yaml, which lies beside this file.
+# Executes a notebook in place with the image's own tools; POSIX sh only, as in images. Arguments: the notebook, the
+# kernel (empty: the one that it names), and `parameters` if it has a cell that only papermill can fill in.
+# Values are data: the notebook reads them from params.json, papermill from parameters.yaml beside this file.
 
 case $1 in
 */*) folder=${1%/*} ;;

@@ -1,6 +1,6 @@
-"""Runs a notebook with papermill: `executed.ipynb` and `executed.html`, also of one that raises. Travels with the job.
+"""Runs a notebook with papermill: `executed.ipynb` and `executed.html`, even if it raises. Travels with the job.
 
-It is started by any Python, and goes on in the one that papermill belongs to.
+It is started by any Python, and continues in the one that papermill belongs to.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from typing import Any
 
 EXECUTED, PAGE = "executed.ipynb", "executed.html"
 KERNEL = "python3"
-LONGEST = 107 - len("-12345")  # bytes of what the paths of sockets begin with
+LONGEST = 107 - len("-12345")  # bytes of the common prefix of socket paths
 
 
 def say(text: str) -> None:
-    """Tell the person."""
+    """Print a message for the user."""
     sys.stderr.write(f"sublet: {text}\n")
     sys.stderr.flush()
 
 
 def python_of(papermill: str) -> str:
-    """The Python that papermill is installed for: its first line says, else it lies beside it."""
+    """Return the Python that papermill is installed for: by its `#!` line, or the one beside it."""
     with open(papermill, "rb") as file:
         first = file.readline().decode(errors="replace").strip()
     named = first.removeprefix("#!").strip()
@@ -37,7 +37,7 @@ def python_of(papermill: str) -> str:
 
 
 def notebook_in(folder: str) -> str:
-    """The one file that was brought."""
+    """Return the file that was staged."""
     return os.path.join(folder, sorted(os.listdir(folder))[0])
 
 
@@ -46,7 +46,7 @@ class NotInstalled(Exception):
 
 
 def install(requirements: list[str], environment: str) -> str:
-    """An environment of the session's own with the requirements, on top of what is here; its Python."""
+    """Make an environment for the session with the requirements, on top of what is installed; return its Python."""
     listed = ".sublet/requirements.txt"
     with open(listed, "w", encoding="utf-8") as file:
         file.write("\n".join(requirements) + "\n")
@@ -58,7 +58,7 @@ def install(requirements: list[str], environment: str) -> str:
         [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], text=True
     )
     with open(os.path.join(library.strip(), "here.pth"), "w", encoding="utf-8") as file:
-        file.write(sysconfig.get_path("purelib") + "\n")  # what papermill's own Python has, the kernel above all
+        file.write(sysconfig.get_path("purelib") + "\n")  # the packages of papermill's own Python, above all the kernel
     say(f"installing {', '.join(requirements)}")
     if uv:
         call([uv, "pip", "install", "--quiet", "--python", python, "--requirement", listed])
@@ -68,14 +68,14 @@ def install(requirements: list[str], environment: str) -> str:
 
 
 def call(argv: list[str]) -> None:
-    """Run an installer's command; NotInstalled if it fails."""
+    """Run an installer's command; raise NotInstalled if it fails."""
     done = subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if done.returncode:
         raise NotInstalled((done.stderr or done.stdout).strip()[-2000:])
 
 
 def offer_kernel(python: str, folder: str) -> None:
-    """Let `python3` mean that Python to Jupyter."""
+    """Register this Python as Jupyter's kernel `python3`."""
     kernel = {"argv": [python, "-m", "ipykernel_launcher", "-f", "{connection_file}"], "language": "python"}
     os.makedirs(f"{folder}/kernels/{KERNEL}", exist_ok=True)
     with open(f"{folder}/kernels/{KERNEL}/kernel.json", "w", encoding="utf-8") as file:
@@ -84,7 +84,7 @@ def offer_kernel(python: str, folder: str) -> None:
 
 
 def kernel_for(path: str) -> str | None:
-    """Ours for a notebook in Python, whatever its kernel is called at its author's; else the one that it names."""
+    """Return our kernel for a Python notebook, whatever its author's is called; None for the one that it names."""
     with open(path, encoding="utf-8") as file:
         about: dict[str, Any] = json.load(file).get("metadata", {})
     language = about.get("kernelspec", {}).get("language") or about.get("language_info", {}).get("name") or "python"
@@ -92,9 +92,9 @@ def kernel_for(path: str) -> str | None:
 
 
 def connection(kernel: str | None) -> dict[str, Any]:
-    """How a kernel is spoken to: by sockets in a directory of ours, as others on the machine could read from its ports.
+    """Return the settings to reach a kernel by sockets in our own directory, as other users could read from its ports.
 
-    Only as Python's kernels are known to do so, and if the sockets' paths are not too long.
+    Only for Python's kernels, which support this, and if the sockets' paths aren't too long.
     """
     begin = os.path.join(os.environ["JUPYTER_RUNTIME_DIR"], "kernel")
     if kernel != KERNEL or len(os.fsencode(begin)) > LONGEST:
@@ -105,7 +105,7 @@ def connection(kernel: str | None) -> dict[str, Any]:
 
 
 def execute(plan: dict[str, Any]) -> int:
-    """Execute it; 1 if it raised, and then its last words are the last line."""
+    """Execute the notebook; return 1 if it raised, with the exception as the last line of stderr."""
     try:
         import papermill  # type: ignore[import-untyped]
         from papermill.exceptions import (  # type: ignore[import-untyped]
@@ -124,7 +124,7 @@ def execute(plan: dict[str, Any]) -> int:
             EXECUTED,
             parameters=plan["parameters"],
             kernel_name=kernel,
-            language="python" if kernel == KERNEL else None,  # notebooks made by hand often don't name one
+            language="python" if kernel == KERNEL else None,  # handmade notebooks often don't name one
             progress_bar=False,
             stdout_file=sys.stdout,
             stderr_file=sys.stderr,
@@ -146,7 +146,7 @@ def execute(plan: dict[str, Any]) -> int:
 
 
 def make_page() -> None:
-    """The executed notebook as a page, for who has no Jupyter at hand; without one its end is still its own."""
+    """Convert the executed notebook to HTML, for people without Jupyter; a failure doesn't change the exit code."""
     try:
         from nbconvert import HTMLExporter
 
@@ -154,7 +154,7 @@ def make_page() -> None:
     except ImportError:
         say(f"nbconvert is not installed, so there is no {PAGE}")
         return
-    except Exception as why:  # another's installation may be broken in any way
+    except Exception as why:  # someone else's installation may be broken in any way
         say(f"nbconvert could not make {PAGE}: {type(why).__name__}: {why}")
         return
     with open(PAGE, "w", encoding="utf-8") as file:
@@ -170,7 +170,7 @@ def main() -> int:
     if sys.executable != python and "SUBLET_AGAIN" not in os.environ:
         os.execve(python, [python, sys.argv[0]], {**os.environ, "SUBLET_AGAIN": "1"})  # noqa: S606 (as meant)
     os.environ.pop("SUBLET_AGAIN", None)
-    # what they leave goes with the session
+    # Their files are removed with the session.
     os.environ["JUPYTER_RUNTIME_DIR"] = tempfile.mkdtemp(prefix="jupyter-")
     os.environ["IPYTHONDIR"] = f"{plan['own']}/ipython"
     os.makedirs(os.environ["IPYTHONDIR"], exist_ok=True)

@@ -1,5 +1,5 @@
-# RStudio's server on the Unix socket $SUBLET_SOCKET, as an ordinary user. It runs in the session's working directory, on a
-# machine or in an image. Who may come in is asked before it.
+# RStudio's server on the Unix socket $SUBLET_SOCKET, as an ordinary user. It runs in the session's working directory,
+# on a machine or in an image, behind a gate that checks access.
 own=$PWD/.sublet/rstudio
 umask 077
 mkdir -p "$own/data" "$own/config" "$own/run"

@@ -1,8 +1,8 @@
-"""A shell in the session's working directory, reached over HTTP and WebSocket. Travels with the job: Python alone.
+"""A shell in the session's working directory, over HTTP and WebSocket. Travels with the job: standard library only.
 
-One shell for the session: whoever comes (back) with the secret sees what it printed last and goes on in it; when the
-shell exits, the session is over. On the WebSocket, bytes are what is typed and what is printed; a text message is JSON
-with `rows` and `cols`.
+There is one shell per session: whoever comes (back) with the secret sees its last output and continues in it; when the
+shell exits, the session is over. On the WebSocket, bytes are input and output; a text message is JSON with `rows` and
+`cols`.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from importlib.resources import files
 from sublet.kinds.inside import gate
 from sublet.kinds.inside.websocket import BINARY, CLOSE, WebSocket
 
-KEPT = 256 * 1024  # bytes of the past that a newcomer sees
-SLOW = 10.0  # seconds after which a visitor who doesn't read is let go
+KEPT = 256 * 1024  # bytes of past output that a new visitor sees
+SLOW = 10.0  # seconds after which a visitor who doesn't read is disconnected
 TERMINAL = re.compile(r"[a-z0-9.-]{1,32}\Z")
-HEEDED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)  # by a shell, whatever started us: nohup has them ignored
+HEEDED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)  # reset to their defaults, as nohup ignores them
 POLICY = "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'"
 
 
 class Shell:
-    """The one shell, on a terminal of its own, and those who watch it."""
+    """The shell on its terminal, and its visitors."""
 
     def __init__(self) -> None:
-        """It starts when the first visitor comes: the terminal is theirs to say."""
+        """Prepare the shell, which starts with its first visitor, who sets the terminal type."""
         self.lock = threading.Lock()
         self.pid = self.terminal = 0
         self.past = b""
@@ -43,7 +43,7 @@ class Shell:
         self.ended = threading.Event()
 
     def welcome(self, visitor: WebSocket, terminal: str) -> None:
-        """Show a visitor the past, and from now on all that is printed."""
+        """Show a visitor the past output, and from now on all new output."""
         with self.lock:
             if not self.pid:
                 self.start(terminal if TERMINAL.match(terminal) else "dumb")
@@ -67,14 +67,14 @@ class Shell:
         threading.Thread(target=self.pump, daemon=True).start()
 
     def pump(self) -> None:
-        """Pass on what is printed until the shell is over."""
+        """Pass on the output until the shell ends."""
         while True:
             try:
                 data = os.read(self.terminal, 65536)
             except OSError as why:
                 if why.errno == errno.EINTR:
                     continue
-                break  # EIO: nobody has the other end any more
+                break  # EIO: the other end is closed
             if not data:
                 break
             with self.lock:
@@ -82,38 +82,38 @@ class Shell:
                 for visitor in list(self.visitors):
                     try:
                         visitor.send(BINARY, data)
-                    except OSError:  # gone, or too slow: half a message can't be mended
+                    except OSError:  # gone, or too slow: a partial message can't be repaired
                         self.visitors.remove(visitor)
                         with suppress(OSError):
                             visitor.visitor.shutdown(socket.SHUT_RDWR)
         self.ended.set()
 
     def type(self, data: bytes) -> None:
-        """Pass on what a visitor typed."""
+        """Pass on a visitor's input."""
         while data and not self.ended.is_set():
             data = data[os.write(self.terminal, data) :]
 
     def resize(self, message: bytes) -> None:
-        """Obey a visitor's window size; anything else is ignored."""
+        """Set the window size from a visitor's message; anything else is ignored."""
         with suppress(ValueError, KeyError, TypeError, struct.error, OSError):
             wanted = json.loads(message)
             size = struct.pack("HHHH", int(wanted["rows"]), int(wanted["cols"]), 0, 0)
             fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, size)
 
     def leave(self, visitor: WebSocket) -> None:
-        """A visitor has gone; the shell goes on."""
+        """Remove a visitor; the shell continues."""
         with self.lock:
             if visitor in self.visitors:
                 self.visitors.remove(visitor)
 
     def hang_up(self) -> None:
-        """End it as when a terminal is closed."""
+        """End the shell as if its terminal was closed."""
         if not self.pid:
             os._exit(128 + signal.SIGTERM)
         os.kill(self.pid, signal.SIGHUP)
 
     def farewell(self) -> int:
-        """Tell everybody that it is over; 0 if someone left the shell, whatever the last command in it said."""
+        """Tell all visitors that the shell has ended; return 0 if it exited, whatever its last command returned."""
         with self.lock:
             for visitor in self.visitors:
                 with suppress(OSError):
@@ -123,7 +123,7 @@ class Shell:
 
 
 def handle(visitor: socket.socket, door: gate.Door, shell: Shell) -> None:
-    """One request: the page, the WebSocket, or neither."""
+    """Handle one request: the page, the WebSocket, or neither."""
     head = gate.read_head(visitor)
     if head is None:
         visitor.sendall(gate.answer(400, "Not HTTP.\n"))
@@ -141,7 +141,7 @@ def handle(visitor: socket.socket, door: gate.Door, shell: Shell) -> None:
 
 
 def attend(visitor: socket.socket, head: gate.Head, shell: Shell) -> None:
-    """Carry what a visitor types to the shell until they leave."""
+    """Pass a visitor's input to the shell until they leave."""
     web = WebSocket(visitor, head)
     visitor.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", int(SLOW), 0))
     shell.welcome(web, head.query.get("term", "dumb"))

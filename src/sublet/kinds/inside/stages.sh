@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs the stages that its words name, one after the other, where the app's code is; POSIX sh alone, as images have it.
-# The first that fails ends it, with its own exit code; which one that was is left in the home directory.
+# Runs the stages that are its arguments, one after another, in the folder of the app's code; POSIX sh only, as in images.
+# The first failure ends it, with that stage's exit code; the stage's name is left in the home directory.
 
 here=${0%/*}
 . "$here/environment"

@@ -1,8 +1,9 @@
-"""Runs several programs in one session, one after the other or side by side. Travels with the job: Python alone.
+"""Runs several programs in one session, in sequence or in parallel. Travels with the job: standard library only.
 
-In the working directory, for each step: `steps/NAME/stdout`, `steps/NAME/stderr` as it runs, and when it has ended
-`steps/NAME/end.json` with its code or signal, its start and its seconds. What they print is printed here too.
-Of steps that run side by side, each that says how many cores it needs begins when so many are free, in order.
+In the working directory, each step has `steps/NAME/stdout` and `steps/NAME/stderr` as it runs, and when it has ended
+`steps/NAME/end.json` with its code or signal, start and seconds. Their output is printed here too.
+
+Of parallel steps, each that states its cores begins when so many are free, in order.
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ from typing import IO, Any
 
 PLAN = ".sublet/steps.json"
 GRACE = 3.0  # seconds that interrupted steps have between SIGTERM and SIGKILL
-NOT_FOUND, NOT_RUNNABLE = 127, 126  # what a shell would say
-TIMED_OUT = 124  # what timeout(1) would say
+NOT_FOUND, NOT_RUNNABLE = 127, 126  # the exit codes of a shell
+TIMED_OUT = 124  # the exit code of timeout(1)
 PRINTING = threading.Lock()
 
 
 class RunningStep:
-    """One program: started, waited for, and written down."""
+    """A running program, whose end is recorded."""
 
     def __init__(self, plan: dict[str, Any], prefix: str) -> None:
-        """Its folder is made at once; `prefix` is printed before each of its lines."""
+        """Make its folder, and start the program; `prefix` is printed before each of its lines."""
         self.name, self.prefix = plan["name"], prefix
         self.folder = os.path.join("steps", self.name)
         os.makedirs(self.folder, exist_ok=True)
@@ -65,7 +66,7 @@ class RunningStep:
                     target.flush()
 
     def wait(self) -> int:
-        """Until it has ended; its exit code, or 128 and the number of the signal that ended it."""
+        """Wait until it has ended; return its exit code, or 128 plus the number of the signal that ended it."""
         if self.process is not None:
             self.code = self._wait_in_time(self.process)
             for thread in self.copying:
@@ -80,7 +81,7 @@ class RunningStep:
         return code
 
     def _wait_in_time(self, process: subprocess.Popen[bytes]) -> int:
-        """Its code; when its own time is over, it is asked to end, and then killed."""
+        """Wait for its exit code; when its own time limit is over, it gets SIGTERM, then SIGKILL."""
         try:
             return process.wait(self.seconds)
         except subprocess.TimeoutExpired:
@@ -93,26 +94,26 @@ class RunningStep:
             return process.wait()
 
     def ask_to_end(self) -> None:
-        """Send it SIGTERM, once; the session's other processes are its platform's to end."""
+        """Send SIGTERM, once; the session's other processes are left to the platform."""
         if self.process is not None and not self.is_asked_to_end:
             self.is_asked_to_end = True
             self.process.terminate()
 
     def kill(self) -> None:
-        """Send it SIGKILL."""
+        """Send SIGKILL."""
         if self.process is not None:
             self.process.kill()
 
 
 def say(text: str) -> None:
-    """Tell whoever reads the session's error output."""
+    """Print a message to the session's error output."""
     with PRINTING:
         sys.stderr.write(f"{text}\n")
         sys.stderr.flush()
 
 
 def write_end(folder: str, end: dict[str, Any]) -> None:
-    """How a step ended, whole or not at all."""
+    """Write how a step ended, atomically."""
     part = os.path.join(folder, "end.json.part")
     with open(part, "w", encoding="utf-8") as file:
         json.dump(end, file)
@@ -120,10 +121,10 @@ def write_end(folder: str, end: dict[str, Any]) -> None:
 
 
 class Runner:
-    """All steps of a session."""
+    """Runs all steps of a session."""
 
     def __init__(self, plan: dict[str, Any]) -> None:
-        """Nothing runs yet."""
+        """Take the plan; nothing runs yet."""
         self.steps, self.together, self.keep_going = plan["steps"], plan["together"], plan["keep_going"]
         self.running: list[RunningStep] = []
         self.stopping = False
@@ -132,7 +133,7 @@ class Runner:
         self.changed = threading.Condition()
 
     def stop(self, *_: object) -> None:
-        """Someone wants the session to end: no further step begins, and those that run are asked to end."""
+        """Start no further step, and ask the running ones to end, as the session is to end."""
         self.stopping = True
         for step in self.running:
             step.ask_to_end()
@@ -141,12 +142,12 @@ class Runner:
         timer.start()
 
     def kill_all(self) -> None:
-        """End all that still run."""
+        """Kill all running steps."""
         for step in self.running:
             step.kill()
 
     def _wait_for_room(self, plan: dict[str, Any]) -> bool:
-        """Until a step can begin; False if it is not to."""
+        """Wait until a step can begin; return False if it mustn't."""
         needed = plan.get("cores", 0)
         with self.changed:
             while not (self.free >= needed if self.together else len(self.codes) == len(self.running)):
@@ -165,7 +166,7 @@ class Runner:
             self.changed.notify_all()
 
     def run(self) -> int:
-        """Run them; the code of the first, in the order of the request, that did not succeed."""
+        """Run the steps; return the code of the first one, in the order of the request, that didn't succeed."""
         waiting = []
         for plan in self.steps:
             if not self._wait_for_room(plan):

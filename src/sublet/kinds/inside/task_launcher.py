@@ -1,9 +1,10 @@
-"""Starts a command once for each task of a job, as MPI programs expect it. Travels with the job: Python alone.
+"""Starts a command once per task of a job, as MPI programs expect it. Travels with the job: standard library only.
 
-Inside a Slurm job srun starts the tasks, elsewhere mpirun; where there is neither, each task is started for itself. One
-task on each node is started by the platform's own script, where it has one (`SUBLET_ON_NODES`).
-What a task is told about its rank and its peers reaches the program inside the container: variables, the descriptor or
-the socket of the process manager (PMI2, PMIx), and one shared memory for all tasks of the session on a node.
+In a Slurm job srun starts the tasks, elsewhere mpirun; without either, each task is started separately. One task per
+node is started by the platform's own script, if it has one (`SUBLET_ON_NODES`).
+
+A task's rank and peers reach the program inside the container by variables, by the descriptor or socket of the process
+manager (PMI2, PMIx), and by one shared memory for all tasks of the session on a node.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from sublet.kinds.inside.container_tools import Plan
 
 SHARED_MEMORY = "/dev/shm"  # noqa: S108 - where every MPI library looks for it
 MPI_VARIABLES = ("PMI_", "PMI2_", "PMIX_", "OMPI_", "PRTE_", "HYDRA_", "MPIR_", "MPICH_", "I_MPI_")
-# Of Slurm's variables those that describe the job and its steps; not who submitted it, from where, and who pays.
+# Slurm's variables that describe the job and its steps; not who submitted it, from where, and who pays.
 SLURM_VARIABLES = (
     *("SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_NTASKS", "SLURM_NPROCS", "SLURM_NNODES", "SLURM_GTIDS"),
     *("SLURM_JOB_ID", "SLURM_JOBID", "SLURM_JOB_NUM_NODES", "SLURM_NODELIST", "SLURM_JOB_NODELIST", "SLURM_STEP"),
@@ -32,7 +33,7 @@ RANKS = ("SUBLET_TASK", "SLURM_PROCID", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PM
 ON_NODES = "SUBLET_ON_NODES"  # the script that starts a program on each of a job's nodes
 FOLDERS = ("PMIX_SERVER_TMPDIR", "PMIX_SYSTEM_TMPDIR", "OMPI_FILE_LOCATION")  # where a PMIx server keeps its files
 PMI_DESCRIPTOR = "PMI_FD"
-# A process can't read another's memory across containers: large messages go through the shared memory instead.
+# A process can't read another's memory across containers, so large messages go through shared memory instead.
 WITHOUT_SINGLE_COPY = {
     "OMPI_MCA_btl_vader_single_copy_mechanism": "none",  # Open MPI 4
     "OMPI_MCA_smsc": "^cma,xpmem,knem",  # Open MPI 5
@@ -40,14 +41,14 @@ WITHOUT_SINGLE_COPY = {
     "MV2_SMP_USE_CMA": "0",  # MVAPICH
     "I_MPI_SHM_CMA": "0",  # Intel MPI
 }
-# Where tasks can't share any memory, they are told to behave as if each was alone on its node.
+# Tasks that can't share memory are told to behave as if each was alone on its node.
 WITHOUT_SHARED_MEMORY = {
     "OMPI_MCA_btl": "^vader,sm,smcuda",
     "MPIR_CVAR_NOLOCAL": "1",
     "MV2_USE_SHARED_MEM": "0",
     "I_MPI_FABRICS": "ofi",
 }
-# mpirun of Open MPI refuses to run as root, and more tasks than it counts cores; the job's limits are set already.
+# Open MPI's mpirun refuses to run as root, and more tasks than it counts cores; the job has its own limits.
 FOR_MPIRUN = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -56,7 +57,7 @@ FOR_MPIRUN = {
     "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
 }
-# Prints which process manager the MPI library of an image speaks to; nothing if it has none that is known.
+# Prints which process manager the image's MPI library uses; nothing if that isn't known.
 ASK_IMAGE = r"""
 case $(mpirun --version 2>&1 || mpiexec --version 2>&1) in
 *"Open MPI"* | *OpenRTE* | *PRRTE*) echo pmix; exit ;;
@@ -71,21 +72,21 @@ done
 
 
 def find_launcher() -> str:
-    """The program that starts tasks here: the path of srun or mpirun; empty where there is neither."""
+    """Return the path of srun or mpirun, which start tasks here; empty if there is neither."""
     if "SLURM_JOB_ID" in os.environ and (srun := shutil.which("srun")):
         return srun
     return shutil.which("mpirun") or ""
 
 
 def list_process_managers(srun: str) -> set[str]:
-    """What this Slurm offers to MPI programs, of `pmix` and `pmi2`."""
+    """Return which of `pmix` and `pmi2` this Slurm offers."""
     answer = subprocess.run([srun, "--mpi=list"], capture_output=True, text=True, check=False)
     words = set((answer.stdout + answer.stderr).replace(",", " ").split())
     return {"pmix", "pmi2"} & words
 
 
 def choose_process_manager(plan: Plan, available: set[str], image_speaks: str) -> str:
-    """What the plan names, else what the image's MPI library speaks, else PMI2, which most images know."""
+    """Return the plan's process manager, or the one of the image's MPI library, or PMI2, which most images support."""
     if wanted := plan.get("mpi"):
         return str(wanted)
     if image_speaks in available:
@@ -94,7 +95,7 @@ def choose_process_manager(plan: Plan, available: set[str], image_speaks: str) -
 
 
 def make_words(plan: Plan, launcher: str, process_manager: str) -> list[str]:
-    """The launcher's words before the command that it starts for each task."""
+    """Return the launcher's command line, up to the command that it starts for each task."""
     tasks = int(plan["tasks"])
     if os.path.basename(launcher) != "srun":
         return [launcher, "-n", str(tasks)]
@@ -105,7 +106,7 @@ def make_words(plan: Plan, launcher: str, process_manager: str) -> list[str]:
 
 
 def start_tasks(plan: Plan, words: list[str]) -> list[subprocess.Popen[bytes]]:
-    """The processes of all tasks, or of what starts them."""
+    """Start the processes of all tasks, or of their launcher."""
     program = [sys.executable, plan["program"], "task"]
     nothing = subprocess.DEVNULL
     if words:
@@ -118,7 +119,7 @@ def start_tasks(plan: Plan, words: list[str]) -> list[subprocess.Popen[bytes]]:
 
 
 def describe_task(plan: Plan, variables: Mapping[str, str]) -> dict[str, str]:
-    """What a task finds in its environment about itself and its peers; without Slurm, as on one node of it."""
+    """Return a task's variables about itself and its peers; without Slurm, as on a single node of it."""
     rank = next((variables[name] for name in RANKS if variables.get(name, "").isdigit()), "0")
     tasks = str(plan["tasks"])
     alone = {"SLURM_PROCID": rank, "SLURM_LOCALID": rank, "SLURM_NODEID": "0", "SLURM_NTASKS": tasks}
@@ -132,13 +133,13 @@ def describe_task(plan: Plan, variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def describe_job(variables: Mapping[str, str]) -> dict[str, str]:
-    """Of these variables those that describe the job and the MPI process; everything else stays outside."""
+    """Return the variables that describe the job and the MPI process; all others stay outside."""
     prefixes = (*MPI_VARIABLES, *SLURM_VARIABLES)
     return {name: value for name, value in variables.items() if name.startswith(prefixes)}
 
 
 def find_descriptors(variables: Mapping[str, str]) -> tuple[int, ...]:
-    """The open descriptor by which srun or mpirun speaks to this task, as a program must inherit it."""
+    """Return the open descriptor by which srun or mpirun talks to this task, which the program must inherit."""
     number = variables.get(PMI_DESCRIPTOR, "")
     if not number.isdigit() or int(number) < 3:
         return ()
@@ -150,14 +151,17 @@ def find_descriptors(variables: Mapping[str, str]) -> tuple[int, ...]:
 
 
 def find_folders(variables: Mapping[str, str]) -> list[str]:
-    """Folders of the PMIx server that a container must see at the same place."""
+    """Return the PMIx server's folders, which a container must see at the same paths."""
     named = {os.path.realpath(variables[name]) for name in FOLDERS if variables.get(name)}
     return sorted(folder for folder in named if os.path.isdir(folder) and folder not in ("/", "/tmp", "/var/tmp"))  # noqa: S108
 
 
 @contextlib.contextmanager
 def share_memory(name: str, root: str = SHARED_MEMORY) -> Iterator[str]:
-    """A folder in this node's memory for all tasks of one step, removed by the last; empty if there can be none."""
+    """Provide a folder in this node's memory for all tasks of a step, removed by the last.
+
+    Empty if that isn't possible.
+    """
     if not os.path.isdir(root) or not os.access(root, os.W_OK):
         yield ""
         return
@@ -169,12 +173,12 @@ def share_memory(name: str, root: str = SHARED_MEMORY) -> Iterator[str]:
     finally:
         with contextlib.suppress(OSError):
             os.unlink(mark)
-            os.rmdir(os.path.dirname(mark))  # fails while somebody else is there
+            os.rmdir(os.path.dirname(mark))  # fails while another task is there
             shutil.rmtree(folder, ignore_errors=True)
 
 
 def enter_memory(folder: str) -> str:
-    """Make the folder and leave this process's mark there; the last of those before us may be removing it meanwhile."""
+    """Make the folder and leave this process's mark; an earlier step's last task may be removing it meanwhile."""
     mark = os.path.join(folder, "users", f"{os.getpid()}.{read_birth(os.getpid())}")
     while True:
         with contextlib.suppress(FileNotFoundError):
@@ -185,7 +189,7 @@ def enter_memory(folder: str) -> str:
 
 
 def sweep_memory(root: str) -> None:
-    """Remove shared memory of ours whose tasks were all killed."""
+    """Remove our shared memory whose tasks were all killed."""
     for name in os.listdir(root):
         folder = os.path.join(root, name)
         if name.startswith(f"sublet-{os.getuid()}-") and os.path.isdir(folder) and is_abandoned(folder):
@@ -193,7 +197,7 @@ def sweep_memory(root: str) -> None:
 
 
 def is_abandoned(folder: str) -> bool:
-    """Whether tasks have left their marks there, and none of them lives."""
+    """Whether tasks have left marks there, and none of them is alive."""
     try:
         marks = os.listdir(os.path.join(folder, "users"))
     except OSError:
@@ -202,7 +206,7 @@ def is_abandoned(folder: str) -> bool:
 
 
 def read_birth(pid: int | str) -> str:
-    """When a process began, as the kernel counts it; empty if there is none."""
+    """Return when a process began, in the kernel's clock ticks; empty if there is none."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
             return file.read().rpartition(")")[2].split()[19]

@@ -1,6 +1,6 @@
-"""Runs the tasks of a container or of an app's stage, each in a container of its own.
+"""Runs the tasks of a container or of an app's stage, each in its own container.
 
-Travels with the job: Python alone.
+Travels with the job: standard library only.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ HOST = "exec"  # the way without any container
 
 
 def run_tasks(plan: Plan, image: ToolImage) -> int:
-    """The command, once for each task: the first failure is the code, and ends the others."""
+    """Run the command once per task; the first failure sets the exit code, and ends the others."""
     write_private(IMAGE, json.dumps(vars(image)))
     if plan["tool"] == "charliecloud":
-        containers.make_places(plan, image)  # which none of many tasks may do
+        containers.make_places(plan, image)  # must not be done by several tasks at once
     with contextlib.suppress(FileNotFoundError):
         os.unlink(FAILED)
     processes: list[subprocess.Popen[bytes]] = []
@@ -53,7 +53,7 @@ def run_tasks(plan: Plan, image: ToolImage) -> int:
 
 
 def choose_words(plan: Plan, image: ToolImage) -> list[str]:
-    """How the tasks are started; an image is asked which MPI it has only where there is a choice."""
+    """Return how to start the tasks; the image is asked for its MPI only if there is a choice."""
     if plan.get("each_node") and (script := os.environ.get(launching.ON_NODES)):
         return ["sh", script, "--together"]
     launcher = launching.find_launcher()
@@ -66,7 +66,7 @@ def choose_words(plan: Plan, image: ToolImage) -> list[str]:
 
 
 def ask_image(plan: Plan, image: ToolImage) -> str:
-    """The process manager that the MPI library of the image, or of the machine itself, speaks to; empty if unknown."""
+    """Return the process manager that the MPI library of the image or machine uses; empty if unknown."""
     words, environment = ["/bin/sh", "-c", launching.ASK_IMAGE], dict(os.environ)
     if plan["tool"] != HOST:
         asking = own_plan(plan, "mpi") | {"entrypoint": words[:1], "command": words[1:], "port": 0, "environment": {}}
@@ -87,7 +87,7 @@ def ask_image(plan: Plan, image: ToolImage) -> str:
 
 
 def wait_for_failure(processes: list[subprocess.Popen[bytes]]) -> int:
-    """The code of the first that fails; 0 when all have ended well."""
+    """Return the code of the first process that fails; 0 when all have succeeded."""
     while True:
         codes = [process.poll() for process in processes]
         if None not in codes or any(codes):
@@ -96,13 +96,13 @@ def wait_for_failure(processes: list[subprocess.Popen[bytes]]) -> int:
 
 
 def note_failure(code: int) -> None:
-    """Leave the code of the first task that failed: what starts them all may tell of those that it ended then."""
+    """Record the code of the first task that failed, as the launcher may report those that it ended afterwards."""
     with contextlib.suppress(FileExistsError), open(FAILED, "x", encoding="ascii") as file:
         file.write(str(code))
 
 
 def read_failure() -> int:
-    """The code that was left; 0 if none was."""
+    """Return the recorded code; 0 if there is none."""
     try:
         with open(FAILED, encoding="ascii") as file:
             text = file.read(10).strip()
@@ -112,19 +112,19 @@ def read_failure() -> int:
 
 
 def stop_all(processes: list[subprocess.Popen[bytes]]) -> None:
-    """Ask those that still run to stop; each of them stops its container."""
+    """Ask the running processes to stop; each of them stops its container."""
     for process in processes:
         if process.poll() is None:
             process.terminate()
 
 
 def own_plan(plan: Plan, name: str) -> dict[str, Any]:
-    """The same plan with a container and private files of its own."""
+    """Return the plan with its own container name and private files."""
     return {**plan, "name": f"{plan['name']}-{name}", "private": f"{plan['private']}-{name}"}
 
 
 def make_task_plan(plan: Plan, shared_memory: str) -> dict[str, Any]:
-    """The plan of one task: which it is, how it reaches the others, and a container of its own."""
+    """Return the plan of one task: its rank, how it reaches the others, and its own container."""
     task = launching.describe_task(plan, os.environ)
     environment = {**plan["environment"], **task}
     if plan["tool"] == HOST:
@@ -136,12 +136,12 @@ def make_task_plan(plan: Plan, shared_memory: str) -> dict[str, Any]:
         own, mounts, more = share(own, shared_memory)
         folders, environment = [*folders, *mounts], {**more, **environment}
     if plan["network"] == USUAL:
-        own["network"] = MACHINE_NETWORK  # by which the tasks of a job reach each other, and the process manager
+        own["network"] = MACHINE_NETWORK  # the tasks of a job reach one another and the process manager by it
     return {**own, "environment": environment, "mounts": [*plan["mounts"], *folders]}
 
 
 def share(plan: Plan, memory: str) -> tuple[dict[str, Any], list[list[Any]], dict[str, str]]:
-    """The plan with one memory for all tasks of this node, what is mounted for that, and what MPI is told instead."""
+    """Return the plan with a memory that this node's tasks share, its mounts, and what to tell MPI without one."""
     if memory and plan["tool"] == "podman":
         return dict(plan), [[memory, launching.SHARED_MEMORY, False]], {}
     if memory and containers.can_mount_memory(plan, memory):
@@ -150,7 +150,7 @@ def share(plan: Plan, memory: str) -> tuple[dict[str, Any], list[list[Any]], dic
 
 
 def run_task(plan: Plan, run: Callable[[Plan, ToolImage], int]) -> int:
-    """One task, in the image that is there already; how it runs is up to the caller."""
+    """Run one task in the image that is already there; `run` says how."""
     signal.signal(signal.SIGTERM, containers.on_term)
     with open(IMAGE, encoding="utf-8") as file:
         image = ToolImage(**json.load(file))
@@ -169,36 +169,36 @@ def run_task(plan: Plan, run: Callable[[Plan, ToolImage], int]) -> int:
             note_failure(containers.tell_unstarted(plan, why))
             return containers.NO_IMAGE
         finally:
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)  # all that is left is to tidy up
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)  # only cleanup is left
             if plan["tool"] != HOST:
                 clean_task(plan)
 
 
 def prepare_folders(plan: Plan, image: ToolImage) -> None:
-    """For Charliecloud, places in an unpacked image of ours where the process manager's folders are mounted."""
+    """Make mount points for the process manager's folders in an unpacked image of ours, for Charliecloud."""
     if plan["tool"] == "charliecloud" and (image.temporary or image.shared):
         for folder in launching.find_folders(os.environ):
             make_place(image.directory, folder, "folder")
 
 
 def has_own_memory(plan: Plan) -> bool:
-    """Whether the tool gives each container a shared memory of its own, so that several tasks would not share any."""
+    """Whether the tool gives each container its own shared memory, so that tasks wouldn't share any."""
     return plan["tool"] not in (HOST, "charliecloud", "docker") and plan["tasks"] > 1
 
 
 def name_step(plan: Plan) -> str:
-    """A name that all tasks of one step have in common, and nothing else on this node."""
+    """Return a name that all tasks of one step share, and nothing else on this node has."""
     step = [os.environ.get(name, "") for name in ("SLURM_JOB_ID", "SLURM_STEP_ID")]
     return "-".join([str(plan["name"]), *(word for word in step if word.isdigit())])
 
 
 def clean_task(plan: Plan) -> None:
-    """Leave neither container nor private files behind; the image is the others' too."""
+    """Remove the container and private files; the image is needed by others."""
     remove_container(plan)
     shutil.rmtree(plan["private"], ignore_errors=True)
 
 
 def remove_container(plan: Plan) -> None:
-    """Remove the container of a stage that has ended, where the tool keeps it."""
+    """Remove the container of a stage that has ended, if the tool keeps it."""
     if plan["tool"] in ("podman", "docker"):
         containers.remove(plan["paths"][plan["tool"]], plan["name"])

@@ -1,4 +1,4 @@
-"""Runs a web application as a job, behind a door that asks for the session's secret. Travels with the job."""
+"""Runs a web application as a job, behind a gate that asks for the session's secret. Travels with the job."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from sublet.kinds.inside.listening import (
 )
 
 PLAN = ".sublet/web.json"
-NOT_STARTED = 125  # with a word in `unstarted`: it is no exit of the program's own
-LONGEST_SOCKET = 107  # bytes of the path of a Unix socket
+NOT_STARTED = 125  # with a reason in `unstarted`: not the program's own exit
+LONGEST_SOCKET = 107  # bytes of a Unix socket's path
 Plan = dict[str, Any]
 
 
@@ -57,13 +57,13 @@ def main() -> int:
 
 
 def find_socket(plan: Plan) -> str:
-    """Where its Unix socket is: among the session's own temporary files, whose path is short also when it is whole."""
+    """Return the path of its Unix socket: in the session's temporary directory, if that is short enough."""
     path = f"{os.environ.get('TMPDIR', '')}/app.sock"
     return path if "TMPDIR" in os.environ and len(os.fsencode(path)) <= LONGEST_SOCKET else str(plan["socket"])
 
 
 def fill_in(words: list[str], values: dict[str, str]) -> list[str]:
-    """The words, with where to listen."""
+    """Substitute where to listen in the words."""
     filled = []
     for word in words:
         for name, value in values.items():
@@ -73,18 +73,18 @@ def fill_in(words: list[str], values: dict[str, str]) -> list[str]:
 
 
 def tell(values: dict[str, str]) -> dict[str, str]:
-    """The environment of the application: where it is to listen itself."""
+    """Return the application's environment, with where it must listen."""
     return {**os.environ, **{f"SUBLET_{name.upper()}": value for name, value in values.items()}}
 
 
 def find_free_port() -> int:
-    """A loopback port that nobody has."""
+    """Return a free loopback port."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return int(listener.getsockname()[1])
 
 
 def find_handler(serves: str, door: gate.Door, connect: Connect) -> Callable[[socket.socket], None]:
-    """What is done with a visitor."""
+    """Return the handler of visitors."""
     handle = desktop_server.show if serves == "vnc" else gate.forward
     return lambda visitor: handle(visitor, door, connect)
 
@@ -92,13 +92,13 @@ def find_handler(serves: str, door: gate.Door, connect: Connect) -> Callable[[so
 def open_door(
     process: subprocess.Popen[bytes], connect: Connect, handle: Callable[[socket.socket], None], port: int
 ) -> None:
-    """Let visitors in once the application listens."""
+    """Serve visitors once the application listens."""
     if wait_for_server(lambda: connect, process):
         gate.serve(port, handle)
 
 
 def refuse(plan: Plan, why: str) -> int:
-    """Say that nothing was run, and why, for the record of the end."""
+    """Report that nothing was run and why, and record it for the session's end."""
     sys.stderr.write(f"sublet: {why}\n")
     descriptor = os.open(plan["unstarted"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with open(descriptor, "w", encoding="utf-8") as file:

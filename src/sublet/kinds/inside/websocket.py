@@ -1,4 +1,4 @@
-"""One visitor's WebSocket, from the server's side. Travels with the job: Python alone."""
+"""The server side of a WebSocket. Travels with the job: standard library only."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class WebSocket:
     """One visitor's WebSocket, after the handshake."""
 
     def __init__(self, visitor: socket.socket, head: gate.Head, protocol: str = "") -> None:
-        """Shake hands; `protocol` is spoken if the visitor offers it."""
+        """Complete the handshake; `protocol` is used if the visitor offers it."""
         self.visitor = visitor
         self.buffer = head.rest
         self.lock = threading.Lock()
@@ -68,7 +68,7 @@ class WebSocket:
         return bool(first & 0x80), first & 0x0F, whole.to_bytes(size, "big")
 
     def receive(self) -> tuple[int, bytes] | None:
-        """The next message; None when the visitor says good-bye."""
+        """Return the next message; None when the visitor closes the connection."""
         kind, message = 0, b""
         while True:
             last, code, data = self._frame()

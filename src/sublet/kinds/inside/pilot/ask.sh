@@ -1,8 +1,8 @@
-# Asks the service over HTTPS. Needs `urls` and `pin`: the base64 of the SHA-256 of its public key. Nothing secret is among the
-# words of a command: what is to be said is in a file.
+# Calls the service over HTTPS. Needs `urls`, and `pin`: the base64 of the SHA-256 of its public key. No secret is on a
+# command line: the request's body is in a file.
 #
 #   ask PATH BODY ANSWER   0: the answer is in the file ANSWER
-#                          1: nobody answered, and `words` says why;  2: it was refused, in the `words` of the service
+#                          1: no answer, and `words` says why;  2: the service refused, and `words` is its reason
 
 ask() {
     words="there is neither curl nor wget nor openssl to ask with"
@@ -25,7 +25,7 @@ ask() {
     return 1
 }
 
-# Each sets `status` if there was an answer, and returns 3 if this client can't do it here.
+# Each sets `status` if there was an answer, and returns 3 if this client doesn't support it here.
 
 ask_curl() {
     status=$(curl -q --silent --show-error --insecure --pinnedpubkey "sha256//$pin" --connect-timeout 8 --speed-time 30 \

@@ -1,27 +1,27 @@
-# One node's pilot, as it begins: makes a directory on the node's own disk, claims its place in the lease, and becomes what it
-# was given there. What a pilot that died without a word left on this node is removed.
+# The start of one node's pilot: makes a directory on the node's own disk, claims its place in the lease, and executes
+# what it is given for it. Leftovers of pilots that died on this node are removed.
 
 here=$(cd "${0%/*}" && pwd) || exit 85
 . "$here/values"
 . "$here/ask.sh"
-carry=${SUBLET_CARRY:-$carry} # said by one that has tried the other way
+carry=${SUBLET_CARRY:-$carry} # set by a pilot that has tried the other way
 number=${SLURM_PROCID:-${SUBLET_NODE_NUMBER:-0}}
 node=${SLURMD_NODENAME:-${SUBLET_NODE_NAME:-$(uname -n)}}
 dir=
 umask 077
 
-fail() { # exit code, words
+fail() { # exit code, message
     printf 'pilot: %s on %s: %s\n' "$number" "$node" "$2" >&2
     exit "$1"
 }
 
-places() { # where a node's own disk may be, best first
+places() { # where a node's local disk may be, best first
     printf '%s\n' "${SLURM_TMPDIR:-}"
     printf '%s\n' "${SUBLET_NODE_SCRATCH:-}"
     printf '%s\n' /tmp /var/tmp
 }
 
-make_place() { # a directory of its own, in which programs can be run, and whose place not everyone can take
+make_place() { # a new directory where programs can be executed, and that others can't replace
     case $(LC_ALL=C ls -ldnL "$1" 2>/dev/null) in '' | ????????w[!tT]*) return 1 ;; esac
     dir=$(mktemp -d "$1/sublet-pilot.XXXXXX" 2>/dev/null) || return 1
     printf '#!/bin/sh\n' >"$dir/try" && chmod 700 "$dir/try" && "$dir/try" 2>/dev/null && rm "$dir/try" && return 0
@@ -29,14 +29,14 @@ make_place() { # a directory of its own, in which programs can be run, and whose
     return 1
 }
 
-born() { # when a process began, as the kernel counts it
+born() { # when a process began, in the kernel's clock ticks
     read -r line <"/proc/$1/stat" 2>/dev/null || return 1
     line=${line##*) }
     set -- $line
     printf '%s' "${20}"
 }
 
-sweep() { # what dead pilots of ours left in a place
+sweep() { # removes what our dead pilots left there
     find "$1" -maxdepth 1 -type d -name 'sublet-pilot.*' -user "$(id -u)" -mmin +1 2>/dev/null | while IFS= read -r left; do
         pid= began=
         [ -r "$left/process" ] && read -r pid began <"$left/process"
@@ -46,7 +46,7 @@ sweep() { # what dead pilots of ours left in a place
     done
 }
 
-tell() { # what this node is, a line each
+tell() { # describes this node, one value per line
     printf 'token=%s\nnonce=%s\nnode=%s\njob=%s\n' "$token" "$nonce" "$node" "${SUBLET_JOB:-${SLURM_JOB_ID:-}}"
     printf 'arch=%s\nlibc=%s\n' "$(uname -m)" "$(getconf GNU_LIBC_VERSION 2>/dev/null)"
 }
@@ -63,7 +63,7 @@ done
 cd "$dir" || exit 85
 printf '%s %s\n' "$$" "$(born "$$")" >process
 
-ask_service() { # over the network; the words of a failure are in `words`
+ask_service() { # over the network; `words` explains a failure
     pause=1 until=$(($(date +%s) + $1))
     while :; do
         ask "/pilots/$lease/$number/claim" said bundle.tar
@@ -76,7 +76,7 @@ ask_service() { # over the network; the words of a failure are in `words`
     done
 }
 
-ask_spool() { # through a directory that the login host sees too; the service looks there when nodes are silent
+ask_spool() { # through a directory shared with the login host, where the service looks when nodes are silent
     spool=${here%%/work/*}/spool
     mkdir -p "$spool/tmp" "$spool/ask" "$spool/ans" || return 1
     cp said "$spool/tmp/ask.$number" && mv "$spool/tmp/ask.$number" "$spool/ask/$number" || return 1
@@ -104,7 +104,7 @@ case $carry in
         ;;
 esac
 tar xf bundle.tar || fail 82 "the service's answer can't be read"
-[ -n "${SUBLET_FAR_spool:-}" ] && mv said asked # it may have to ask for more
+[ -n "${SUBLET_FAR_spool:-}" ] && mv said asked # needed again to ask for more
 rm -f said bundle.tar*
 export SUBLET_PILOT="$dir" SUBLET_NODE="$node" SUBLET_KEPT="${here%/sessions/*}/kept"
 export SUBLET_START="$here" SUBLET_CARRY="$carry" SUBLET_NONCE="$nonce"

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Runs a lease that a site has taken, tells how it ended, and leaves nothing. Argument: its directory, which has
+# Runs a lease that a site has taken, reports how it ended, and leaves nothing behind. Argument: its directory, with
 #
-#   request            which one, and how large;  invitation: whom to tell;  .sublet/pilot/: what came with it
+#   request            its id and size;  invitation: where to report;  .sublet/pilot/: its scripts
 umask 077
 dir=$1
 cd "$dir" || exit 85
