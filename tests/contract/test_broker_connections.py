@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import h11
 import pytest
 
+from sublet.kernel.errors import PlatformRefused
 from sublet.platforms.broker.connections import AnswerTooLong, BrokerConnections, needs_proxy
+from sublet.platforms.broker.platform import Broker
 
 pytestmark = pytest.mark.anyio
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -127,3 +130,15 @@ def test_a_proxy_of_the_environment_is_needed_but_for_what_it_leaves_out(monkeyp
     assert needs_proxy("https://a.example/x")
     assert not needs_proxy("https://b.example")
     assert not needs_proxy("http://a.example")
+
+
+async def test_a_token_file_is_used_only_if_nobody_else_can_read_it(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("radium\n")
+    broker = Broker(name="cam", url="https://127.0.0.1:1", token_file=file)
+    file.chmod(0o644)
+    with pytest.raises(PlatformRefused, match=f"others can read {file}"):
+        await broker.open(tmp_path)
+    file.chmod(0o600)
+    await broker.open(tmp_path)
+    await broker.close()

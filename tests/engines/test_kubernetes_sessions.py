@@ -150,6 +150,7 @@ async def test_whoever_is_known_by_certificate_or_a_service_account_can_run_sess
             "-n", name, "get", "secret", secret["metadata"]["name"], "-o", "go-template={{.data.token | base64decode}}"
         )
     )
+    (tmp_path / "token").chmod(0o600)
     by_token = {"server": cluster.server, "authority": str(cluster.authority), "token_file": str(tmp_path / "token")}
     images = {key: value for key, value in namespace.settings().items() if key != "kubeconfig"}
     for number, entry in enumerate(({"kubeconfig": str(config)}, {**by_token, "namespace": name})):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import subprocess
@@ -13,7 +14,10 @@ import pytest
 import yaml
 
 from sublet.platforms.kubernetes import access as access_module
-from sublet.platforms.kubernetes.access import AccessSettings, BadAccess, ClusterAccess, open_access
+from sublet.platforms.kubernetes.access import AccessSettings, ClusterAccess, open_access
+from sublet.platforms.kubernetes.connection import ClusterConnection
+from sublet.platforms.kubernetes.kubeconfig import BadAccess
+from sublet.platforms.kubernetes.manifests import PodPlace
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +62,73 @@ def test_a_kubeconfig_says_where_who_and_in_which_namespace(tmp_path: Path) -> N
 
 def test_without_a_name_the_environment_says_which_file(tmp_path: Path) -> None:
     file = write(tmp_path, {"token": "x"})
-    assert open_access(AccessSettings(), {"KUBECONFIG": f"{file}:/nowhere"}).namespace == "alice"
+    assert open_access(AccessSettings(), {"KUBECONFIG": f"/nowhere::{file}"}).namespace == "alice"
+    with pytest.raises(BadAccess, match=r"^/nowhere, /neither can't be read: No such file"):
+        open_access(AccessSettings(), {"KUBECONFIG": "/nowhere:/neither"})
+
+
+def write_part(file: Path, **parts: Any) -> Path:
+    """Write a kubeconfig with some of its parts; a group is name → content."""
+    file.parent.mkdir(exist_ok=True)
+    groups = {"clusters": "cluster", "users": "user", "contexts": "context"}
+    lists = {key: [{"name": name, groups[key]: entry} for name, entry in parts.pop(key, {}).items()] for key in groups}
+    file.write_text(yaml.safe_dump({**lists, **parts}))
+    return file
+
+
+def test_several_kubeconfigs_are_merged_and_the_first_wins_for_each_name(tmp_path: Path) -> None:
+    contexts = {"lab": {"cluster": "c", "user": "u", "namespace": "first"}}
+    first = write_part(tmp_path / "1/config", users={"u": {"tokenFile": "token"}}, contexts=contexts)
+    second = write_part(
+        tmp_path / "2/config",
+        clusters={"c": {"server": "https://second"}},
+        users={"u": {"token": "wrong"}, "v": {"exec": {"command": "./plugin"}}},
+        contexts={"lab": {"cluster": "c", "user": "v"}, "other": {"cluster": "c", "user": "v"}},
+        **{"current-context": "lab"},
+    )
+    third = write_part(
+        tmp_path / "3/config", clusters={"c": {"server": "https://third"}}, **{"current-context": "other"}
+    )
+    (tmp_path / "4").write_text("")
+    (tmp_path / "1/token").write_text("beside the first")
+    (tmp_path / "2/plugin").write_text('#!/bin/sh\necho \'{"status": {"token": "beside the second"}}\'\n')
+    (tmp_path / "2/plugin").chmod(0o700)
+    environment = {"KUBECONFIG": ":".join(map(str, (first, second, third, tmp_path / "4")))}
+    current, other = (open_access(AccessSettings(context=name), environment) for name in ("", "other"))
+    assert (current.server, current.namespace, current.token()) == ("https://second", "first", "beside the first")
+    assert (other.server, other.namespace, other.token()) == ("https://second", "default", "beside the second")
+    with pytest.raises(BadAccess, match=r"has no current context; set `context` to one of these: lab$"):
+        open_access(AccessSettings(), {"KUBECONFIG": str(first)})
+    (tmp_path / "4").write_text("a: [b")
+    with pytest.raises(BadAccess, match=f"^{tmp_path}/4 is not YAML"):
+        open_access(AccessSettings(), environment)
+
+
+@pytest.mark.anyio
+async def test_a_change_of_any_kubeconfig_or_certificate_makes_a_new_connection(
+    tmp_path: Path, pair: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(access_module, "IN_POD", tmp_path / "none")
+    (tmp_path / "authority").write_bytes(pair[0].read_bytes())
+    cluster = {"server": "https://127.0.0.1:1", "certificate-authority": "authority"}
+    first = write_part(tmp_path / "first", users={"u": {"token": "x"}}, clusters={"c": cluster})
+    second = write_part(
+        tmp_path / "second", contexts={"lab": {"cluster": "c", "user": "u"}}, **{"current-context": "lab"}
+    )
+    monkeypatch.setenv("KUBECONFIG", f"{first}:{second}:{tmp_path / 'third'}")
+    link = ClusterConnection("lab", AccessSettings(), PodPlace("owner", "image", "helper"))
+    before, same = await asyncio.gather(link.open(), link.open())
+    try:
+        assert before is same
+        for file in ("second", "third", "authority"):
+            with (tmp_path / file).open("a") as changed:
+                changed.write("\n")
+            after = await link.open()
+            assert after is not before, file
+            assert await link.open() is after
+            before = after
+    finally:
+        await link.close()
 
 
 def test_a_token_in_a_file_is_read_at_each_use(tmp_path: Path) -> None:
@@ -67,8 +137,21 @@ def test_a_token_in_a_file_is_read_at_each_use(tmp_path: Path) -> None:
     assert access.token() == "first"
     (tmp_path / "token").write_text("second\n")
     assert access.token() == "second"
-    settings = AccessSettings(server="https://x", token_file=str(tmp_path / "token"), namespace="n")
-    assert open_access(settings, {}).token() == "second"
+
+
+def test_a_token_file_is_used_only_if_nobody_else_can_read_it(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("radium\n")
+    access = open_access(AccessSettings(server="https://x", token_file=str(file), namespace="n"), {})
+    for mode in (0o640, 0o604):
+        file.chmod(mode)
+        with pytest.raises(BadAccess, match=f"others can read {file}; `chmod 600` it"):
+            access.token()
+    file.chmod(0o600)
+    assert access.token() == "radium"
+    file.write_text("\n")
+    with pytest.raises(BadAccess, match="is empty"):
+        access.token()
 
 
 def test_certificates_are_taken_from_files_and_from_the_kubeconfig_itself(

@@ -17,6 +17,7 @@ from sublet.booking.model.offer import Quote, Remote
 from sublet.booking.model.session import EndKind
 from sublet.booking.model.windows import parse_instant
 from sublet.kernel.errors import LoginNeeded, PlatformRefused
+from sublet.kernel.secret_file import read_secret_file
 from sublet.kernel.streams import closing
 from sublet.platforms.broker.asking import BrokerAsks
 from sublet.platforms.broker.fields import Document, read_maps, read_text
@@ -42,7 +43,8 @@ class Broker(Platform):
     url: str = Field(description="Its address, as `https://broker.example.org`.")
     token_file: Path | None = Field(
         default=None,
-        description="A file with a token for this service; people's own tokens for the broker's address come first.",
+        description="A file with a token for this service, which only you can read; people's own tokens for "
+        "the broker's address come first.",
     )
     older: bool = Field(
         default=False,
@@ -268,9 +270,9 @@ def _read_token(file: Path | None, name: str) -> str:
     if file is None:
         return ""
     try:
-        return file.expanduser().read_text().strip()
-    except (OSError, UnicodeDecodeError) as error:
-        why = f"its token can't be read from {file}: {error}"
+        return read_secret_file(file.expanduser())
+    except ValueError as error:
+        why = f"its token can't be used: {error}"
         raise PlatformRefused(platform=name, why=why, hint="Mend `token_file` in sublet.toml.") from error
 
 

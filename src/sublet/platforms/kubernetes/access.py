@@ -12,23 +12,25 @@ import json
 import os
 import ssl
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import yaml
+from sublet.kernel.secret_file import read_secret_file
+from sublet.platforms.kubernetes.kubeconfig import (
+    BadAccess,
+    KubeconfigEntry,
+    list_kubeconfigs,
+    read_kubeconfig,
+    read_text,
+)
 
 IN_POD = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-USUAL = "~/.kube/config"
 PLUGIN_PATIENCE = 60  # seconds for a program to make credentials
 SOON = timedelta(minutes=1)  # this long before they expire, credentials are made again
 OLD_WAYS = ("auth-provider", "username", "password")
-
-
-class BadAccess(Exception):
-    """What is wrong with a kubeconfig or a token, in words."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,7 @@ class ClusterAccess:
     tls: ssl.SSLContext
     token: Callable[[], str] = str
     proxy: str = ""
+    files: tuple[Path, ...] = ()  # files with certificates and keys, which are read only once
 
     @property
     def headers(self) -> dict[str, str]:
@@ -64,14 +67,21 @@ def open_access(settings: AccessSettings, environment: Mapping[str, str] = os.en
     """Open access by a server and a token file, else by a kubeconfig, else by the current pod's service account."""
     if settings.server:
         access = _by_token(settings)
-    elif settings.kubeconfig or not _is_in_pod(environment):
-        access = _by_config(_find_config(settings.kubeconfig, environment), settings.context)
+    elif files := list_config_files(settings, environment):
+        access = _by_config(files, settings.context)
     else:
         access = _by_service_account(environment)
     named = settings.namespace or access.namespace
     if not access.server.startswith("https://"):
         raise BadAccess(f"{access.server} is not an https address")
     return replace(access, server=access.server.rstrip("/"), namespace=named or "default")
+
+
+def list_config_files(settings: AccessSettings, environment: Mapping[str, str] = os.environ) -> tuple[Path, ...]:
+    """Return the kubeconfig files by which access is opened; none if it is opened otherwise."""
+    if settings.server or (not settings.kubeconfig and _is_in_pod(environment)):
+        return ()
+    return list_kubeconfigs(settings.kubeconfig, environment)
 
 
 def _is_in_pod(environment: Mapping[str, str]) -> bool:
@@ -81,59 +91,55 @@ def _is_in_pod(environment: Mapping[str, str]) -> bool:
 def _by_token(settings: AccessSettings) -> ClusterAccess:
     if not settings.token_file:
         raise BadAccess("`server` needs a `token_file`: a file that nobody else can read, with the token in it")
-    tls = _trust(Path(settings.authority).expanduser() if settings.authority else None)
-    return ClusterAccess(settings.server, "", tls, _token_reader(Path(settings.token_file).expanduser()))
+    authority = Path(settings.authority).expanduser() if settings.authority else None
+    token_file = Path(settings.token_file).expanduser()
+    files = (authority,) if authority else ()
+    return ClusterAccess(settings.server, "", _trust(authority), lambda: _read_token(token_file), files=files)
+
+
+def _read_token(file: Path) -> str:
+    try:
+        return read_secret_file(file)
+    except ValueError as error:
+        raise BadAccess(str(error)) from error
 
 
 def _by_service_account(environment: Mapping[str, str]) -> ClusterAccess:
     host = environment["KUBERNETES_SERVICE_HOST"]
     host = f"[{host}]" if ":" in host else host
     server = f"https://{host}:{environment.get('KUBERNETES_SERVICE_PORT', '443')}"
-    namespace = _read(IN_POD / "namespace").strip()
-    return ClusterAccess(server, namespace, _trust(IN_POD / "ca.crt"), _token_reader(IN_POD / "token"))
+    namespace, authority = read_text(IN_POD / "namespace").strip(), IN_POD / "ca.crt"
+    return ClusterAccess(server, namespace, _trust(authority), _token_reader(IN_POD / "token"), files=(authority,))
 
 
-def _find_config(named: str, environment: Mapping[str, str]) -> Path:
-    usual = environment.get("KUBECONFIG", "").partition(os.pathsep)[0] or USUAL
-    return Path(named or usual).expanduser()
-
-
-def _by_config(file: Path, context: str) -> ClusterAccess:
+def _by_config(files: Sequence[Path], name: str) -> ClusterAccess:
+    config = read_kubeconfig(files)
     try:
-        document = yaml.safe_load(_read(file))
-        name = context or document["current-context"]
-        chosen = _find_entry(document, "contexts", name, file)["context"]
-        cluster = _find_entry(document, "clusters", chosen["cluster"], file)["cluster"]
-        user = _find_entry(document, "users", chosen["user"], file)["user"] or {}
-        tls = _trust_cluster(cluster, file.parent)
-        token = _enter(user, tls, file.parent, cluster["server"])
-        return ClusterAccess(cluster["server"], chosen.get("namespace", ""), tls, token, cluster.get("proxy-url", ""))
-    except yaml.YAMLError as error:
-        raise BadAccess(f"{file} is not YAML: {str(error).splitlines()[0]}") from error
+        context = config.choose_context(name)
+        cluster = config.find("clusters", context["cluster"])
+        user = config.find("users", context["user"])
+        server, proxy = cluster.content["server"], cluster.content.get("proxy-url", "")
+        tls = _trust_cluster(cluster)
+        token = _enter(user, tls, server)
     except (KeyError, TypeError, AttributeError) as error:
-        raise BadAccess(f"{file} is no kubeconfig that can be used: {error} is missing in it") from error
+        raise BadAccess(f"{config.source} is no kubeconfig that can be used: {error} is missing in it") from error
+    pairs = ((cluster, "certificate-authority"), (user, "client-certificate"), (user, "client-key"))
+    loaded = tuple(entry.folder / entry.content[key] for entry, key in pairs if entry.content.get(key))
+    return ClusterAccess(server, context.get("namespace", ""), tls, token, proxy, loaded)
 
 
-def _find_entry(document: Mapping[str, Any], group: str, name: str, file: Path) -> Mapping[str, Any]:
-    entries = {entry["name"]: entry for entry in document.get(group) or ()}
-    if name not in entries:
-        known = ", ".join(entries) or "none"
-        raise BadAccess(f"{file} has no {group.rstrip('s')} {name}; there are: {known}")
-    known_entry: Mapping[str, Any] = entries[name]
-    return known_entry
-
-
-def _trust_cluster(cluster: Mapping[str, Any], folder: Path) -> ssl.SSLContext:
+def _trust_cluster(entry: KubeconfigEntry) -> ssl.SSLContext:
+    cluster = entry.content
     if cluster.get("insecure-skip-tls-verify"):
         raise BadAccess("it says insecure-skip-tls-verify: give it the cluster's certificate-authority instead")
     if data := cluster.get("certificate-authority-data"):
         return _trust_text(_decode(data).decode())
     authority = cluster.get("certificate-authority")
-    return _trust(folder / authority if authority else None)
+    return _trust(entry.folder / authority if authority else None)
 
 
 def _trust(authority: Path | None) -> ssl.SSLContext:
-    return _trust_text(_read(authority) if authority else None)
+    return _trust_text(read_text(authority) if authority else None)
 
 
 def _trust_text(authority: str | None) -> ssl.SSLContext:
@@ -143,8 +149,9 @@ def _trust_text(authority: str | None) -> ssl.SSLContext:
         raise BadAccess(f"the certificate of its authority can't be read: {error}") from error
 
 
-def _enter(user: Mapping[str, Any], tls: ssl.SSLContext, folder: Path, server: str) -> Callable[[], str]:
+def _enter(entry: KubeconfigEntry, tls: ssl.SSLContext, server: str) -> Callable[[], str]:
     """Load the client certificate into the TLS context, if any, and return the function that provides the token."""
+    user, folder = entry.content, entry.folder
     if old := [way for way in OLD_WAYS if way in user]:
         raise BadAccess(f"its user signs in by {old[0]}, which Kubernetes has dropped; use a token or `exec`")
     certificate = _bytes_of(user, "client-certificate", folder)
@@ -161,7 +168,7 @@ def _enter(user: Mapping[str, Any], tls: ssl.SSLContext, folder: Path, server: s
 def _bytes_of(user: Mapping[str, Any], name: str, folder: Path) -> bytes:
     if data := user.get(f"{name}-data"):
         return _decode(data)
-    return _read(folder / user[name]).encode() if user.get(name) else b""
+    return read_text(folder / user[name]).encode() if user.get(name) else b""
 
 
 def _decode(text: str) -> bytes:
@@ -184,14 +191,7 @@ def _present(tls: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
 
 
 def _token_reader(file: Path) -> Callable[[], str]:
-    return lambda: _read(file).strip()
-
-
-def _read(file: Path) -> str:
-    try:
-        return file.read_text()
-    except OSError as error:
-        raise BadAccess(f"{file} can't be read: {error.strerror}") from error
+    return lambda: read_text(file).strip()
 
 
 @dataclass

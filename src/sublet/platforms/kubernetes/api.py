@@ -12,7 +12,8 @@ import httpx2
 
 from sublet.kernel.errors import LoginNeeded, PlatformRefused, PlatformUnreachable, SubletError
 from sublet.kernel.streams import closing
-from sublet.platforms.kubernetes.access import BadAccess, ClusterAccess
+from sublet.platforms.kubernetes.access import ClusterAccess
+from sublet.platforms.kubernetes.kubeconfig import BadAccess
 
 Object = dict[str, Any]  # one of Kubernetes' objects, as its API writes it
 PATIENCE = 30.0  # seconds for one answer

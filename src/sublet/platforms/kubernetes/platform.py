@@ -65,13 +65,14 @@ class Kubernetes(Platform):
     )
     kubeconfig: str = Field(
         default="",
-        description="The kubeconfig file; empty: $KUBECONFIG, else ~/.kube/config, and in a pod its service account.",
+        description="The kubeconfig file; empty: those of $KUBECONFIG, else ~/.kube/config, and in a pod its service "
+        "account.",
     )
     context: str = Field(default="", description="The context of the kubeconfig; empty: its current one.")
     namespace: str = Field(default="", description="The namespace of all sessions; empty: that of the context.")
     server: str = Field(default="", description="Instead of a kubeconfig: the API server's https address.")
     authority: str = Field(default="", description="The file with the certificate that the API server is known by.")
-    token_file: str = Field(default="", description="The file with the token for the API server, read at each use.")
+    token_file: str = Field(default="", description="The file with its token, which only you can read.")
     image: str = Field(
         default="docker.io/library/python:3.12-slim", description="The image that commands and scripts run in."
     )
