@@ -13,13 +13,16 @@ from typing import Any
 
 import pytest
 
+from sublet.booking.cli.asking import describe_standing
 from sublet.booking.model.brokers import BrokerAsk
 from sublet.booking.model.offer import Booked, Predicted, Remote, find_first_terms
 from sublet.booking.model.phases import Phase
 from sublet.booking.model.series import SeatState
 from sublet.booking.series import SeriesAsk
+from sublet.booking.views.convert import offer_view
 from sublet.kernel.errors import OfferGaveWay, SeriesHasNoRoom
 from sublet.people.model.person import Person
+from tests.api.test_pages import token_on
 from tests.brokers import PATIENCE, RunningBroker, platforms_of, running_broker
 from tests.contract.services import KEEP, ME, OTHER, ask, in_phase, over, reach
 
@@ -88,6 +91,22 @@ async def test_one_ask_gets_offers_of_all_brokers_ranked_with_where_they_come_fr
     await tree.middle.service.offers.reject_set(answer.id, ME)
     await tree.one.nothing_is_held()
     await tree.two.nothing_is_held()
+
+
+async def test_the_page_the_list_and_the_explanation_agree_on_what_other_brokers_hold(tree: Tree) -> None:
+    service = tree.middle.service
+    answer = await ask(service, cores=2, memory="2GiB", time="1h")
+    views = sorted(map(offer_view, answer.offers), key=lambda view: not view.terms.is_held)
+    assert describe_standing(views, service.now()).startswith("1 of them held until")
+    async with tree.middle.client() as client:
+        form = {"token": await token_on(client, "/web/login", "/web/login"), "secret": tree.middle.token}
+        await client.post("/web/login", data=form)
+        page = (await client.get(f"/web/offersets/{answer.id}")).text
+        explained = [(await client.get(f"/v1/sessions/{each.id}/explain")).text for each in views]
+    assert "1 of them is held for you until" in page
+    assert [page.count(f"; {words}</dd>") for words in ("held there", "nothing is held")] == [1, 1]
+    assert ('class="bar offer"' in page, 'class="bar predicted"' in page) == (True, True)
+    assert ["It is held until" in text for text in explained] == [True, False]
 
 
 async def test_what_is_accepted_three_levels_up_runs_at_the_bottom_and_all_else_is_given_back(tree: Tree) -> None:

@@ -39,7 +39,7 @@ def _long(seconds: int) -> str:
 SENTENCES: dict[Phase, Callable[[Session, datetime], list[str]]] = {
     P.OFFERED: lambda s, now: [
         "It is an offer: nothing runs until it is accepted. "
-        + ("It is held until" if s.offer.terms.kind == "booked" else "It can be accepted until")
+        + ("It is held until" if s.offer.is_held else "It can be accepted until")
         + f" {_moment(s.expires, now)}.",
         f"Accept it with: sublet accept {s.id[:8]}",
     ],

@@ -169,6 +169,11 @@ class Offer:
         return isinstance(self.terms, Booked) and not self.terms.reservation
 
     @property
+    def is_held(self) -> bool:
+        """Whether resources are held for the offer: in our calendar, by a reservation, or as another broker says."""
+        return isinstance(self.terms, Booked) or (isinstance(self.terms, Remote) and self.terms.held)
+
+    @property
     def is_kept_free(self) -> bool:
         """Whether resources are kept free for the offer: by our calendar, or by another broker that says so."""
         terms = self.terms

@@ -90,7 +90,7 @@ async def look(request: Request) -> Response:
         first_expiry=min((offer.session.expires for offer in offers if offer.open), default=stored.expires),
         offers=offers,
         open=[offer for offer in offers if offer.open],
-        held=[offer for offer in offers if offer.open and offer.session.offer.terms.kind == "booked"],
+        held=[offer for offer in offers if offer.open and offer.session.offer.is_held],
         taken=next((offer for offer in offers if offer.session.phase not in NOT_TAKEN), None),
         pictures=await _pictures(service, who.person, offers, clock),
         reasons=_against(stored),
@@ -179,8 +179,8 @@ async def _list_taken(
 
 def _mark(offer: Numbered, clock: Clock) -> CalendarMark:
     session = offer.session
-    terms = session.offer.terms
-    start = session.start or (terms.p50 if terms.kind == "predicted" else session.offer.start)
+    terms = offer.first
+    start = session.start or (terms.p50 if isinstance(terms, Predicted) else session.offer.start)
     end = session.until or start + session.offer.duration
     title = f"Offer {offer.number}: {clock.span(start, end)}, {resources(session.offer)}"
     mark = CalendarMark(
@@ -190,12 +190,13 @@ def _mark(offer: Numbered, clock: Clock) -> CalendarMark:
         return mark
     spread = (terms.p10, max(terms.p90, terms.p10) + session.offer.duration)
     often = f"likely to start between {clock.moment(terms.p10)} and {clock.moment(terms.p90)}"
-    return replace(mark, spread=spread, title=f"{title}; predicted, nothing is held; {often}")
+    standing = "predicted" if session.offer.is_held else "predicted, nothing is held"
+    return replace(mark, spread=spread, title=f"{title}; {standing}; {often}")
 
 
 def _tone(offer: Numbered) -> str:
     if offer.open:
-        return "predicted" if offer.session.offer.terms.kind == "predicted" else "offer"
+        return "offer" if offer.session.offer.is_held else "predicted"
     return "past" if offer.session.phase in NOT_TAKEN else "mine"
 
 

@@ -84,8 +84,7 @@ def describe_terms(session: Session, instant: Callable[[datetime], str]) -> tupl
     """A sentence with the names of values in it, and the values: all are text, as messages have it."""
     offer, terms = session.offer, session.offer.terms
     values = {"terms": terms.kind, "platform": offer.platform}
-    is_held = terms.kind == "booked" or (isinstance(terms, Remote) and terms.held)
-    values["held"] = "true" if is_held and session.phase is Phase.OFFERED else "false"
+    values["held"] = "true" if offer.is_held and session.phase is Phase.OFFERED else "false"
     if isinstance(terms, Remote):
         values |= {"url": terms.url, "route": "/".join(list_route(offer.platform, terms))}
         values |= {"maker": terms.maker} if terms.maker else {}
