@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import PrivateAttr
@@ -16,12 +18,13 @@ from sublet.platforms.conformance import (
     Rule,
     an_exit_code_comes_back,
     check_platform,
+    the_survey_shows_nodes,
     try_rule,
 )
 from sublet.platforms.conformance_trial import Broken, ConformanceTrial
 from sublet.platforms.local.platform import Local
 from sublet.platforms.memory.platform import MemoryPlatform
-from sublet.platforms.port import Platform
+from sublet.platforms.port import Platform, Survey
 
 pytestmark = pytest.mark.anyio
 Make = Callable[[], Platform]
@@ -134,6 +137,41 @@ async def test_a_finding_names_the_rule_that_is_broken(tmp_path: Path) -> None:
     findings = await check_platform(broken)
     assert [finding.ok for finding in findings].count(True) == 1, "only the survey needs no job"
     assert "plays refusing" in findings[-1].detail
+
+
+class OldSurvey(MemoryPlatform):
+    """A platform whose survey is of some time ago."""
+
+    age: timedelta = timedelta(0)
+    trouble: str = ""
+    zone: bool = True
+    fresh: timedelta = timedelta(hours=1)
+
+    async def survey(self) -> Survey:
+        survey = await super().survey()
+        made = survey.as_of - self.age
+        return replace(survey, as_of=made if self.zone else made.replace(tzinfo=None), trouble=self.trouble)
+
+
+@pytest.mark.parametrize(
+    ("settings", "detail"),
+    [
+        ({"age": timedelta(minutes=50)}, ""),
+        ({"age": timedelta(hours=2), "fresh": timedelta(hours=3)}, ""),
+        ({"age": timedelta(hours=2)}, "its survey is of"),
+        ({"age": timedelta(minutes=-10)}, "its survey is of"),
+        ({"trouble": "sign in first"}, "sign in first"),
+        ({"zone": False}, "has no time zone"),
+    ],
+)
+async def test_a_survey_that_is_not_recent_breaks_the_rule(
+    tmp_path: Path, settings: dict[str, Any], detail: str
+) -> None:
+    platform = OldSurvey(name="played", **settings)
+    await platform.open(tmp_path)
+    finding = await try_rule(platform, the_survey_shows_nodes)
+    assert finding.ok is not bool(detail)
+    assert detail in finding.detail
 
 
 class Faltering(MemoryPlatform):

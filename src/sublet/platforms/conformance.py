@@ -27,6 +27,8 @@ AT_ONCE = 4
 TICK = 0.05  # seconds between two lines of a job that prints
 FOREVER = "3600"  # seconds that a job sleeps which will be stopped, however long that takes
 TIMES = (4, 8, 16, 32)  # seconds of a job that is extended: the later ones are for platforms where an extension is slow
+RECENT = timedelta(hours=1)  # the age of a survey, unless the platform's own settings let it be older
+AHEAD = timedelta(minutes=1)  # by which a survey's time may be later than now, as clocks are set now and then
 LONGER = timedelta(seconds=90)  # from the moment of the extension, and longer than any of these jobs takes
 
 
@@ -49,6 +51,13 @@ async def the_survey_shows_nodes(trial: ConformanceTrial) -> None:
     survey = await trial.platform.survey()
     if not survey.nodes or any(node.cores < 1 or node.memory < 1 for node in survey.nodes):
         raise Broken(f"its nodes are {survey.nodes}")
+    if survey.trouble:
+        raise Broken(survey.trouble)
+    if survey.as_of.tzinfo is None:
+        raise Broken(f"the time of its survey, {survey.as_of}, has no time zone")
+    oldest = max(RECENT, survey.good_for, getattr(trial.platform, "fresh", RECENT))
+    if not -AHEAD <= datetime.now(UTC) - survey.as_of <= oldest:
+        raise Broken(f"its survey is of {survey.as_of:%Y-%m-%d %H:%M} UTC")
 
 
 async def an_exit_code_comes_back(trial: ConformanceTrial) -> None:
