@@ -43,6 +43,7 @@ from tests.web_source import WebSource, serve_source
 
 pytestmark = pytest.mark.anyio
 MIB = 1 << 20
+NEWER = {"removeprefix", "removesuffix", "is_relative_to", "file_digest", "waitstatus_to_exitcode", "hardlink_to"}
 
 
 @pytest.fixture(scope="module")
@@ -367,6 +368,8 @@ async def test_where_nothing_can_unpack_an_archive_it_is_brought_here_first(
 
 
 def test_what_travels_is_understood_by_an_old_python() -> None:
-    sender, reader = read_program("sources.py", "sender.py"), read_image_program("archive_reader")
-    for program in (read_program(), sender, reader, resources(FAR).joinpath("unpacker.py").read_bytes()):
-        ast.parse(program, feature_version=(3, 8))
+    images = [read_image_program(name) for name in ("archive_reader", "image_unpacker")]
+    sender, unpacker = read_program("sources.py", "sender.py"), resources(FAR).joinpath("unpacker.py").read_bytes()
+    for program in (read_program(), sender, unpacker, *images):
+        parsed = ast.walk(ast.parse(program, feature_version=(3, 8)))
+        assert not NEWER & {node.attr for node in parsed if isinstance(node, ast.Attribute)}

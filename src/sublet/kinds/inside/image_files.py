@@ -138,7 +138,7 @@ def apply(layer: tarfile.TarFile, member: tarfile.TarInfo, root: str) -> None:
         for old in os.listdir(folder):
             remove(os.path.join(folder, old))
     elif name.startswith(WHITEOUT):
-        remove(os.path.join(folder, name.removeprefix(WHITEOUT)))
+        remove(os.path.join(folder, name[len(WHITEOUT) :]))
     elif member.isdir():
         if os.path.islink(target) or not os.path.isdir(target):
             remove(target)

@@ -36,7 +36,7 @@ BORROWED = {  # scripts → those whose functions they use
     **dict.fromkeys(("clean", "let_go"), ("aside",)),
     **dict.fromkeys(("root", "submit", "reserve", "incoming", "keep"), ("own",)),
     **dict.fromkeys(("scratch", "unscratch"), ("own", "place")),
-    **dict.fromkeys(("fetch", "spread", "send", "describe", "unpack_image"), ("python",)),
+    **dict.fromkeys(("fetch", "spread", "send", "describe", "unpack_image", "tools"), ("python",)),
     **dict.fromkeys(("cancel", "pause"), ("submitted",)),
 }
 JOB, NODES, EACH_NODE = "job", "nodes", "each"

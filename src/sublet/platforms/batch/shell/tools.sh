@@ -1,7 +1,7 @@
 # Lists the available tools, as `NAME PATH`. Arguments: how many directories to search first, these, how many modules,
 # the modules to load first, then the tools' names, as `NAME=MODULE` if a module provides it. A tool that is not here,
-# but may be in its module on compute nodes, is listed as `NAME module:MODULE`. A Python that is too old for Sublet's
-# own programs is not listed.
+# but may be in its module on compute nodes, is listed as `NAME module:MODULE`. A Python that is too old for the
+# programs that run sessions, before 3.9, is not listed.
 places=
 count=$1
 shift
@@ -28,14 +28,7 @@ done
 for word; do
     tool=${word%%=*}
     case $word in
-        python3)
-            for name in python3 python3.13 python3.12 python3.11 python3.10 python3.9; do
-                path=$(command -v "$name") && "$path" -c 'import sys; sys.exit(sys.version_info < (3, 9))' 2>/dev/null && {
-                    printf 'python3 %s\n' "$path"
-                    break
-                }
-            done
-            ;;
+        python3) find_python 9 && printf 'python3 %s\n' "$python" ;;
         *=*)
             path=$(command -v "$tool" || { modules && module load "${word#*=}" >/dev/null 2>&1 && command -v "$tool"; })
             printf '%s %s\n' "$tool" "${path:-module:${word#*=}}"
