@@ -1,4 +1,4 @@
-"""The apps that there are, and what of them someone may see."""
+"""The catalogue of apps, and what of them a person may see."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ P = VersionState
 
 @dataclass(frozen=True, slots=True)
 class AppState:
-    """An app with its versions, the newest first, as far as someone may see them."""
+    """An app with its versions, newest first, as far as the viewer may see them."""
 
     app: App
     versions: Sequence[Version]
 
     @property
     def current(self) -> Version | None:
-        """The version that is run if none is named."""
+        """The version that runs if none is named."""
         return next((version for version in self.versions if version.state is P.APPROVED), None)
 
 
 @dataclass
 class AppCatalogue:
-    """Look at apps."""
+    """Lists and shows apps."""
 
     settings: Settings
     store: Store
@@ -46,20 +46,20 @@ class AppCatalogue:
 
     @property
     def archives(self) -> Path:
-        """Where the code of apps is kept."""
+        """The directory of apps' code."""
         return self.settings.home / FOLDER
 
     def app_link(self, version: Version) -> str:
-        """The page on which a version is looked at."""
+        """Return the address of a version's page."""
         return self.presenter.page(f"apps/{version.app}/{version.number}")
 
     async def apps(self, person: Person) -> list[AppState]:
-        """Those that a person may run, and for those who bring or review them all."""
+        """List the apps that a person may run; reviewers and owners see all versions."""
         states = await self.app_states()
         return [shown for state in states if (shown := await self._find_visible(state, person))]
 
     async def list_approved(self) -> list[AppState]:
-        """All that are approved, for a catalogue that anyone may read: whoever runs one is asked who they are."""
+        """List all approved apps, for a public catalogue: authentication is needed only to run one."""
         states = [
             replace(state, versions=[version for version in state.versions if version.state is P.APPROVED])
             for state in await self.app_states()
@@ -75,7 +75,7 @@ class AppCatalogue:
         )
 
     async def app(self, name: str, person: Person) -> AppState:
-        """One of them."""
+        """Return one app."""
         known = await self.app_state(name)
         shown = await self._find_visible(known, person) if known else None
         if shown is None:
@@ -85,7 +85,10 @@ class AppCatalogue:
     async def find_revocation(
         self, state: AppState | None, person: Person, number: int | None = None
     ) -> AppRevoked | None:
-        """That an app was revoked, for who could run it otherwise; None: that is not why, or not for them to know."""
+        """Return the error that an app was revoked, for those who could otherwise run it;
+
+        None if it wasn't, or isn't for them.
+        """
         taken = find_revoked(state.versions, number) if state else None
         if state is None or taken is None:
             return None
@@ -95,7 +98,7 @@ class AppCatalogue:
         return AppRevoked(version=taken.name, when=taken.when, why=taken.why)
 
     async def _find_visible(self, state: AppState, person: Person) -> AppState | None:
-        """What of an app someone may see; None: nothing."""
+        """Return an app with the versions that a person may see; None if there are none."""
         if decides(person) or state.app.person == person.name:
             return state
         own = [
@@ -106,7 +109,7 @@ class AppCatalogue:
         return replace(state, versions=own) if allowed or mine else None
 
     async def version_of(self, ref: str, person: Person) -> Version:
-        """`summa@3`, or the one that `summa` means: of what waits for a decision the newest, else what is run."""
+        """Return the version of `summa@3`; for `summa` the newest proposed one, or else the one that runs."""
         name, number = read_ref(ref)
         state = await self.app(name, person)
         if number is None:
@@ -128,13 +131,13 @@ def decides(person: Person) -> bool:
 
 
 def detail_of(version: Version) -> dict[str, str]:
-    """What the audit log says of a version: all that pins it."""
+    """Return what the audit log records of a version: everything that pins it."""
     names = ("repository", "branch", "commit", "tree", "manifest_hash", "image", "digest")
     return {name: getattr(version, name) for name in names}
 
 
 def read_archive(folder: Path, tree: str) -> bytes | None:
-    """An archive, if it is there and is what its name says."""
+    """Return an archive, if it exists and matches its hash; otherwise None."""
     try:
         archive = (folder / f"{tree}.tar").read_bytes()
     except FileNotFoundError:

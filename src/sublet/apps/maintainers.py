@@ -1,4 +1,4 @@
-"""Maintainers: the operator's generic images, and the repositories that were approved for each of them."""
+"""Maintainers: the operator's generic images, and the repositories that were approved for each."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from sublet.people.model.person import Person
 
 @dataclass(frozen=True, slots=True)
 class MaintainerState:
-    """A generic image, and what someone may run in it."""
+    """A generic image, and the apps that someone may run in it."""
 
     name: str
     kind: str
     image: str
     digest: str
     systems: tuple[str, ...]
-    apps: Mapping[str, str]  # an app's name → its repository
+    apps: Mapping[str, str]  # app → its repository
 
 
 @dataclass
 class Maintainers:
-    """See what the operator offers to code without an image of its own."""
+    """Lists the images that the operator offers to code without its own."""
 
     settings: Settings
     catalogue: AppCatalogue
 
     async def maintainers(self, person: Person) -> list[MaintainerState]:
-        """All of them, with what was approved for each and this person may see."""
+        """List the maintainers, with the approved apps of each that this person may see."""
         current = [app.current for app in await self.catalogue.apps(person)]
         return [
             MaintainerState(
@@ -46,10 +46,10 @@ class Maintainers:
         ]
 
     def is_approved_for(self, maintainer: str, version: Version) -> bool:
-        """Whether a version was approved for this maintainer; what is none's name says nothing."""
+        """Whether a version was approved for this maintainer; True if there is no such maintainer."""
         return maintainer not in self.settings.maintainers or maintainer_of(version) == maintainer
 
 
 def maintainer_of(version: Version) -> str:
-    """Whose image a version runs in, as far as that has a name."""
+    """Return the name of the image that a version runs in; empty if it has none."""
     return version.as_manifest().image.name

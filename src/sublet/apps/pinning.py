@@ -1,4 +1,4 @@
-"""Running apps: a request is pinned to an approved version, which is looked at again before its code is started."""
+"""Pins requests for apps to an approved version, which is checked again before its code is started."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ CHANGED = "its code on this machine is not what was approved"
 
 @dataclass
 class PinnedApps:
-    """Apps, as they are run."""
+    """Resolves and checks requests for apps."""
 
     settings: Settings
     store: Store
     platforms: KnownPlatforms
     quotas: Quotas
     catalogue: AppCatalogue
-    needs_review: bool  # what was not reviewed does not run
+    needs_review: bool  # whether only reviewed code runs
 
     async def resolve(self, person: Person, request: Request) -> Request | Reason | None:
-        """A request for an app, pinned to the version that it means; None: it asks for something else."""
+        """Return a request for an app, pinned to the version that it means; None if it isn't for an app."""
         executable = request.executable
         if executable is None or executable.kind != KIND or is_trial(name_of(executable)):
             return None
@@ -54,7 +54,7 @@ class PinnedApps:
         return fit_request(replace(request, executable=named), approved.as_manifest())
 
     async def _find_approved(self, person: Person, executable: Executable) -> Version | Reason:
-        """The approved version that an executable names: by number, else the newest."""
+        """Return the approved version that an executable names: by number, or else the newest."""
         name_given, wanted = name_of(executable), executable.fields.get("version")
         try:
             name, number = read_ref(name_given)
@@ -72,7 +72,7 @@ class PinnedApps:
         return _no_version(name, number, await self.catalogue.find_revocation(state, person, number), approved)
 
     def find_bar(self, platform: str, executable: Executable) -> Reason | None:
-        """Why this may not run there: under an account only apps may, and apps only where they are known to run."""
+        """Return why this may not run there: accounts only run apps, and apps only run on systems that they name."""
         if executable.kind == KIND:
             manifest = _manifest(executable)
             systems = manifest.systems if manifest else ()
@@ -89,20 +89,20 @@ class PinnedApps:
         return Reason("urn:not-allowed", "executable.kind", message, executable.kind, KIND, nearest, platform)
 
     def admit(self, tx: Tx, session: Session, now: datetime) -> None:
-        """Let a session be accepted only while its version is approved."""
+        """Raise AppRefused unless the session's version is still approved."""
         if session.app and self.needs_review:
             version = tx.apps.version(session.app)
             if version is None or version.state is not VersionState.APPROVED:
                 raise AppRefused(version=version.name if version else "It", why=_why(version))
 
     def admit_longer(self, tx: Tx, session: Session, offer: Offer, now: datetime) -> None:
-        """A longer time needs no other approval."""
+        """Do nothing: an extension needs no other approval."""
 
     async def note_refusal(self, act: str, person: Person, error: SubletError, **about: str) -> None:
-        """Refusals are written down by the access rules, those of apps too."""
+        """Do nothing: the access rules record refusals, including those of apps."""
 
     async def find_objection(self, session: Session, request: Request) -> str:
-        """Why the code of a session may not be started after all; empty if it may."""
+        """Return why a session's code may not be started after all; empty if it may."""
         executable = request.executable
         if executable is None or executable.kind != KIND or not self.needs_review:
             return ""
@@ -116,7 +116,7 @@ class PinnedApps:
         return "" if code is not None else f"{version.name}: {CHANGED}."
 
     async def describe_code(self, session: Session) -> str:
-        """What there is to say of the app that a session runs, while it runs."""
+        """Return a notice about a running session's app, if it was revoked; otherwise an empty string."""
         if not session.app or not self.needs_review:
             return ""
         version = await self.store.read(lambda tx: tx.apps.version(session.app))
@@ -136,7 +136,7 @@ def _why(version: Version | None) -> str:
 
 
 def _no_version(name: str, number: int | None, gone: AppRevoked | None, approved: list[Version]) -> Reason:
-    """Why there is nothing to run under this name and number."""
+    """Return the reason why there is nothing to run by this name and number."""
     there = ", ".join(f"{name}@{one.number}" for one in approved)
     if not approved:
         told = gone.message if gone else f"There is no app {name[:80]} that can be run here."

@@ -1,4 +1,4 @@
-"""Proposing apps: a repository is read, its manifest and its image are settled, and all of it waits for a reviewer."""
+"""Proposals: a repository is fetched, its manifest and image are pinned, and all of it waits for a reviewer."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ from sublet.platforms.port import Survey
 from sublet.store.store import Store
 from sublet.store.tx import Tx
 
-MOST_OPEN = 20  # proposals of one person that nobody has decided on
+MOST_OPEN = 20  # undecided proposals of one person
 MOST_FINDINGS = 200
-AT_ONCE = 2  # repositories that are read at a time
+AT_ONCE = 2  # repositories that are fetched in parallel
 NO_IMAGE = "error: there is no image: say in the manifest which one, or name a maintainer whose image is used."
 UNKNOWN_DIGEST = "error: it is not known which image {image} is now: {why}"
 P = VersionState
@@ -46,7 +46,7 @@ P = VersionState
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """What has become of a version's repository; nothing of that changes what is run."""
+    """The current state of a version's repository, which doesn't change what is run."""
 
     version: Version
     tip: str
@@ -55,7 +55,7 @@ class Upstream:
 
 @dataclass
 class Proposing:
-    """Propose apps, and see what has become of their repositories."""
+    """Proposes apps, and checks their repositories for changes."""
 
     settings: Settings
     store: Store
@@ -65,11 +65,11 @@ class Proposing:
     throttle: Throttle
     mail: Mail
     catalogue: AppCatalogue
-    has_strangers: bool  # what is run is not for the person whose machine this is
+    has_strangers: bool  # whether sessions are for people other than this machine's owner
 
     @cached_property
     def repositories(self) -> Repositories:
-        """Where code comes from."""
+        """The access to repositories."""
         return Repositories(self.settings.apps, self.settings.home / "fetching", self.settings.private_data)
 
     @cached_property
@@ -87,7 +87,7 @@ class Proposing:
         maintainer: str = "",
         host: str = "",
     ) -> Version:
-        """Bring a repository before the reviewers, as it is now; the same again is the same version."""
+        """Propose a repository as it is now; an identical proposal is the same version."""
         if name:
             check_name(name)
         if maintainer and maintainer not in self.settings.maintainers:
@@ -112,7 +112,7 @@ class Proposing:
         return kept
 
     async def _version(self, person: Person, found: Snapshot, name: str, otherwise: str, maintainer: str) -> Version:
-        """What is proposed, with its image settled as far as that can be."""
+        """Build the proposed version, with its image pinned if possible."""
         contents = {file.path: file.content for file in found.files}
         generic = self.settings.maintainers.get(maintainer)
         images = dict(self.settings.images)
@@ -156,7 +156,7 @@ class Proposing:
         )
 
     async def facilities(self, names: Iterable[str]) -> Facilities:
-        """What these platforms have of what apps need, as they were last seen."""
+        """Return what these platforms have of what apps need, by their last surveys."""
         names = set(names)
         declared = await self.store.read(lambda tx: tx.places.list())
         there = [(name, platform) for name in sorted(names) if (platform := self.platforms.by_name.get(name))]
@@ -177,7 +177,7 @@ class Proposing:
         )
 
     async def _settle_image(self, manifest: Manifest) -> tuple[Manifest, list[str]]:
-        """The manifest with exactly one image; or why it is not known which one that is."""
+        """Return the manifest with its image pinned, and the reasons if that isn't possible."""
         image = manifest.image
         if not image.location:
             return manifest, [NO_IMAGE]
@@ -191,7 +191,8 @@ class Proposing:
         location = f"docker://{image.location.removeprefix('docker://')}"
         data = Data("image", "simple-data-resource", location)
         try:
-            mover = self.movers.choose(data, reviewed=bool(image.name))  # logins are for the operator's own images
+            # The service's logins are for the operator's own images
+            mover = self.movers.choose(data, reviewed=bool(image.name))
             pinned = await mover.pin(data) if isinstance(mover, Pins) else data
         except DataNotThere as error:
             return manifest, [UNKNOWN_DIGEST.format(image=image.location, why=error.message)]
@@ -227,7 +228,7 @@ class Proposing:
         await self.mail.send_each(others, f"{version.name} is proposed", text)
 
     async def check_upstream(self, ref: str, person: Person) -> Upstream:
-        """Whether a version's branch has moved on since, or was rewritten; what is run stays the same."""
+        """Check whether a version's branch has new commits or was rewritten; what is run stays the same."""
         version = await self.catalogue.version_of(ref, person)
         async with self._reading:
             tip = await self.repositories.tip(version.repository, version.branch)
@@ -239,7 +240,7 @@ class Proposing:
 
 
 def _sort_places(declared: Iterable[DeclaredPlace]) -> dict[str, tuple[str, ...]]:
-    """By where containers see them, and by their names: the platforms that have such a place."""
+    """Return the platforms of each place, by the paths at which containers may see it."""
     found: dict[str, tuple[str, ...]] = {}
     for place in declared:
         for path in {place.target, f"/{place.name}"}:
@@ -248,11 +249,11 @@ def _sort_places(declared: Iterable[DeclaredPlace]) -> dict[str, tuple[str, ...]
 
 
 def _sorts_of(survey: Survey) -> tuple[tuple[int, int], ...]:
-    """The sizes that nodes have, each once."""
+    """Return the distinct sizes of nodes."""
     return tuple(sorted({(node.cores, node.memory) for node in survey.nodes}))
 
 
 def _tell_need(need: Need, here: Facilities) -> str:
-    """What an app needs, and whether that is here."""
+    """Describe what an app needs, and whether it is available here."""
     had = find_had(need, here)
     return f"warning: it needs {describe_need(need)}; here {'that is ' if had.has else ''}{had.words}."

@@ -1,4 +1,4 @@
-"""Repositories: fetched at one commit, read without a checkout, and refused where they could do harm."""
+"""Repositories: fetched at one commit, read without a checkout, and refused if they could do harm."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from sublet.kernel.settings_tables import AppSettings
 from sublet.reach.git import Git, Said
 
 HEADS, TAGS = "refs/heads/", "refs/tags/"
-TAG = "tags/"  # so begins the branch of a version that was proposed by a tag
+TAG = "tags/"  # prefix of the branch of a version that was proposed by a tag
 FILE, PROGRAM, LINK, SUBMODULE = "100644", "100755", "120000", "160000"
 AUTHOR = re.compile(r"^author (?P<who>.*) (?P<time>\d{1,15}) (?P<zone>[+-]\d{4})$", re.MULTILINE)
 FULL = "No space left on device"
-LARGEST_ROW = 1024  # bytes of one line on a file
+LARGEST_ROW = 1024  # bytes of one line about a file
 
 
 @dataclass(frozen=True)
 class TreeRow:
-    """One line of a tree."""
+    """One line of a git tree."""
 
     mode: str
     id: str
@@ -47,14 +47,14 @@ class TreeRow:
 
 @dataclass(frozen=True)
 class Repositories:
-    """Where code comes from, as far as the operator lets it."""
+    """Fetches code from the repositories that the operator allows."""
 
     settings: AppSettings
-    home: Path  # where repositories lie while they are looked at
-    private: bool = False  # whether every address may be on a private network, as all data may
+    home: Path  # where repositories are kept while they are read
+    private: bool = False  # whether any address may be on a private network, as for data
 
     async def fetch(self, repository: str, branch: str = "", commit: str = "") -> Snapshot:
-        """The files of a repository at the tip of a branch (or at a tag), or at one commit of it."""
+        """Fetch the files of a repository at the tip of a branch or tag, or at a commit of it."""
         address = read_address(repository)
         wanted = check_commit(commit) if commit else ""
         branch = check_branch(branch) if branch else ""
@@ -71,7 +71,7 @@ class Repositories:
         return Snapshot(address.text, branch, commit, author, written, subject, files)
 
     async def tip(self, repository: str, branch: str) -> str:
-        """The commit that a branch, or a tag, is at now."""
+        """Return the commit that a branch or tag is at now."""
         address = read_address(repository)
         with tempfile.TemporaryDirectory(prefix="look-", dir=self._room()) as place:
             git = await self._git(address, Path(place))
@@ -95,7 +95,7 @@ class Repositories:
         return self.private or any(fnmatchcase(address.text, pattern) for pattern in self.settings.private)
 
     async def _git(self, address: RepositoryAddress, place: Path) -> Git:
-        """An empty repository that can speak with this address alone."""
+        """Make an empty repository that can only connect to this address."""
         git = Git(
             place,
             address.scheme,
@@ -107,7 +107,7 @@ class Repositories:
         return git
 
     async def _resolve_branch(self, address: RepositoryAddress) -> str:
-        """What the name of its host means, once and for all; BadRepository if that is none of a stranger's business."""
+        """Resolve the host once; raise BadRepository if the address isn't allowed or isn't public."""
         if self._is_trusted(address):
             return ""
         if not any(fnmatchcase(address.text, pattern) for pattern in self.settings.repositories):
@@ -125,7 +125,7 @@ class Repositories:
         return f"{address.host}:{address.port}:{','.join(shown)}"
 
     async def _bring(self, git: Git, address: RepositoryAddress, *words: str) -> None:
-        """Fetch into it, as much as may be."""
+        """Fetch into the repository, within the size limit."""
         options = ("--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--no-auto-maintenance")
         said = await git.run("fetch", *options, words[0], "--", address.text, *words[1:])
         if said.code and await asyncio.to_thread(_largest, git.place) >= self.settings.largest_fetch:
@@ -135,7 +135,7 @@ class Repositories:
         good(said, address)
 
     async def _on_branch(self, address: RepositoryAddress, branch: str, tip: str, commit: str) -> None:
-        """See that a commit is in a branch's history; only the history is fetched for that."""
+        """Raise BadRepository unless a commit is in a branch's history, of which only commits are fetched."""
         with tempfile.TemporaryDirectory(prefix="history-", dir=self._room()) as place:
             git = await self._git(address, Path(place))
             tip = tip or (await _tip(git, address, branch))[1]
@@ -147,7 +147,7 @@ class Repositories:
             raise BadRepository(f"The commit {commit[:12]} is not on the branch {branch} of {address.text}.")
 
     async def _rows(self, git: Git, address: RepositoryAddress, commit: str) -> list[TreeRow]:
-        """What a commit's tree has, if it may be an app."""
+        """List a commit's tree; raise BadTree if it can't be an app."""
         most = self.settings.most_files
         said = await git.run("ls-tree", "-r", "-z", "-l", "--full-tree", commit, most=most * LARGEST_ROW)
         rows = [_row(line) for line in said.stdout.split(b"\0") if line]
@@ -169,7 +169,7 @@ class Repositories:
 
 
 async def _tip(git: Git, address: RepositoryAddress, branch: str) -> tuple[str, str]:
-    """A branch (the repository's own choice if none is named), or a tag, and the commit that it is at."""
+    """Return a branch (default: the repository's own) or tag, and its commit."""
     if not branch:
         said = good(await git.run("ls-remote", "--symref", "--", address.text, "HEAD"), address)
         found = re.search(rf"^ref: {HEADS}(\S+)\tHEAD$", said, re.MULTILINE)
@@ -186,7 +186,7 @@ async def _tip(git: Git, address: RepositoryAddress, branch: str) -> tuple[str, 
 
 
 async def _files(git: Git, address: RepositoryAddress, rows: Sequence[TreeRow]) -> tuple[TreeFile, ...]:
-    """The content of each file, as it is: no filter, no attribute changes it."""
+    """Read the content of each file, without filters or attributes."""
     ids = list(dict.fromkeys(row.id for row in rows))
     sizes = {row.id: row.size for row in rows}
     most = sum(sizes.values()) + 200 * len(ids)
@@ -207,7 +207,7 @@ def _file(row: TreeRow, content: bytes) -> TreeFile:
 
 
 async def _about(git: Git, address: RepositoryAddress, commit: str) -> tuple[str, str, str]:
-    """Who wrote a commit, when, and its first line, all as it claims."""
+    """Return a commit's author, date and subject, as it claims."""
     said = good(await git.run("cat-file", "commit", commit), address)
     head, _, message = said.partition("\n\n")
     found = AUTHOR.search(head)
@@ -239,7 +239,7 @@ def _refs(said: str) -> dict[str, str]:
 
 
 def good(said: Said, address: RepositoryAddress) -> str:
-    """What git printed, if all went well."""
+    """Return git's output; raise an error if it failed."""
     if FULL in said.complaint:
         raise ServiceFull
     if said.code or said.too_much:
@@ -248,11 +248,11 @@ def good(said: Said, address: RepositoryAddress) -> str:
 
 
 def _first(complaint: str) -> str:
-    """Git's own words, without the words around them."""
+    """Return git's first error, without its prefix."""
     lines = [line for line in complaint.splitlines() if line.startswith(("fatal:", "error:"))] or [complaint]
     return lines[0].partition(": ")[2] or lines[0] or "git did not say why"
 
 
 def _largest(place: Path) -> int:
-    """The size of the largest file that was being written."""
+    """Return the size of the largest file that was written."""
     return max((file.stat().st_size for file in place.rglob("*") if file.is_file()), default=0)

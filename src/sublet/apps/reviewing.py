@@ -1,4 +1,4 @@
-"""Reviewing apps: exactly what was looked at is approved, and what was approved can be taken back."""
+"""Reviews: exactly what was reviewed is approved, and an approval can be revoked."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from sublet.store.store import Store
 from sublet.store.tx import Tx
 
 LONGEST_WHY = 2000
-ENOUGH = 16  # digits of a tree that name it
+ENOUGH = 16  # digits of a tree's hash that identify it
 P = VersionState
 WAIT = (Phase.ACCEPTED, Phase.WAITING, Phase.PREPARING)
 
 
 @dataclass(frozen=True, slots=True)
 class Revoked:
-    """A version that can't be run any more, and the sessions that were told."""
+    """A revoked version, and the sessions that were notified."""
 
     version: Version
     sessions: tuple[str, ...]
@@ -40,18 +40,18 @@ class Revoked:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """All that someone who decides on a version has to see."""
+    """Everything that a reviewer of a version has to see."""
 
     version: Version
     files: Sequence[TreeFile]
-    base: Version | None  # the last one that was approved before
+    base: Version | None  # the last version that was approved before
     changes: Sequence[Change]
     manifest_diff: str
 
 
 @dataclass
 class Reviewing:
-    """Decide on versions."""
+    """Decides on versions of apps."""
 
     settings: Settings
     store: Store
@@ -60,10 +60,10 @@ class Reviewing:
     mail: Mail
     catalogue: AppCatalogue
     endings: SessionEndings
-    is_own_reviewer: bool  # whoever proposes may decide, whatever the settings say
+    is_own_reviewer: bool  # whether people may approve their own proposals, whatever the settings are
 
     async def review(self, ref: str, person: Person, against: int | None = None) -> Review:
-        """A version's files, and what is new in them since the last one that was approved (or since another)."""
+        """Return a version's files, and what is new in them since the last approved version, or another."""
         version = await self.catalogue.version_of(ref, person)
         state = await self.catalogue.app(version.app, person)
         self._may_read(version, person, state)
@@ -74,13 +74,13 @@ class Reviewing:
         return Review(version, files, base, await asyncio.to_thread(changes, old, files) if base else (), told)
 
     def _may_read(self, version: Version, person: Person, state: AppState) -> None:
-        """Code is shown to those who decide, who brought it, and who may run it."""
+        """Raise NotYours unless the person is a reviewer, proposer or owner, or the version is approved."""
         own = decides(person) or person.name in (version.proposed_by, state.app.person)
         if not own and version.state is not P.APPROVED:
             raise NotYours(noun="version")
 
     async def _files(self, version: Version) -> Sequence[TreeFile]:
-        """The files of a version, out of its archive, if that is still what it was."""
+        """Read a version's files from its archive; raise NotDecidable if the archive is missing or altered."""
         return await asyncio.to_thread(self._read, version)
 
     def _read(self, version: Version) -> Sequence[TreeFile]:
@@ -91,7 +91,7 @@ class Reviewing:
         return files_of(archive)
 
     async def approve(self, ref: str, person: Person, tree: str, why: str = "", host: str = "") -> Version:
-        """Let a version be run, if it is still what the reviewer saw."""
+        """Approve a version, if it is still what the reviewer saw."""
         version = await self._deciding(ref, person, why)
         if version.proposed_by == person.name and not self._own_review(person):
             raise OwnProposal(version=version.name)
@@ -109,12 +109,12 @@ class Reviewing:
         return self.settings.apps.own_review or self.is_own_reviewer
 
     async def refuse(self, ref: str, person: Person, why: str, host: str = "") -> Version:
-        """Let a version never be run; its proposer is told why."""
+        """Refuse a version, and tell its proposer why."""
         version = await self._deciding(ref, person, why, needed=True)
         return await self._record_decision(version, P.REFUSED, (P.PROPOSED,), person, why, host)
 
     async def revoke(self, ref: str, person: Person, why: str, *, cancel: bool = False, host: str = "") -> Revoked:
-        """Let a version be run no longer; its sessions are told, and ended if that is wanted."""
+        """Revoke an approved version; its sessions are notified, and cancelled if requested."""
         version = await self._deciding(ref, person, why, needed=True, state=P.APPROVED)
         sessions = await self.store.write(lambda tx: self._revoke(tx, version, person, why, cancel, host))
         log.info("app.revoked", app=version.name, person=person.name, sessions=len(sessions))
@@ -124,7 +124,7 @@ class Reviewing:
         return Revoked(await self.catalogue.version_of(version.name, person), tuple(session.id for session in sessions))
 
     async def sessions_of_version(self, ref: str, person: Person) -> list[Session]:
-        """The sessions under way that run a version, for who decides about it."""
+        """List the active sessions of a version, for reviewers."""
         if not decides(person):
             raise ReviewersOnly
         version = await self.catalogue.version_of(ref, person)
@@ -138,7 +138,7 @@ class Reviewing:
     async def _deciding(
         self, ref: str, person: Person, why: str, *, needed: bool = False, state: VersionState | None = None
     ) -> Version:
-        """The version that someone decides on, if they may."""
+        """Return the version to decide on; raise ReviewersOnly if the person may not."""
         if not decides(person):
             raise ReviewersOnly
         if (needed and not why.strip()) or len(why) > LONGEST_WHY:
@@ -187,7 +187,7 @@ class Reviewing:
         return told
 
     def _take_back(self, tx: Tx, session: Session, version: Version, person: Person, why: str, cancel: bool) -> None:
-        """What happens to a session whose code may be run no longer."""
+        """Handle a session whose app was revoked: cancel it if it hasn't started or if requested, or else notify it."""
         now, words = self.now(), describe_revocation(version.name, why)
         tx.events.add(now, session.id, session.person, EventKind.APP_REVOKED, words, session.phase)
         if session.phase in WAIT or (cancel and session.phase not in ENDING):
@@ -201,7 +201,7 @@ class Reviewing:
         await self.mail.send_each([version.proposed_by], f"{version.name} was {to}", text)
 
     async def _tell_owners(self, version: Version, sessions: Sequence[Session], why: str, cancel: bool) -> None:
-        """Write to those whose sessions it is about."""
+        """Mail the owners of affected sessions."""
         what = "are being ended too" if cancel else "continue"
         for owner in dict.fromkeys(session.person for session in sessions):
             ids = ", ".join(session.id[:8] for session in sessions if session.person == owner)
@@ -216,12 +216,12 @@ VERBS = {P.APPROVED: "approve", P.REFUSED: "refuse", P.REVOKED: "revoke"}
 
 
 def describe_revocation(name: str, why: str) -> str:
-    """The condition of a session whose app was revoked."""
+    """Return the condition of a session whose app was revoked."""
     return f"its app {name} was revoked: {why.strip()}"
 
 
 def _base(state: AppState, version: Version, against: int | None) -> Version | None:
-    """What a version is compared with."""
+    """Return the version to compare with."""
     if against is not None:
         found = [version for version in state.versions if version.number == against]
         if not found:

@@ -1,4 +1,4 @@
-"""Running an app by its name or its repository: the wish is completed by its schema, and asked like anything else."""
+"""Runs an app by name or repository: its schema completes the parameters, then it is requested like anything else."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LIST = "`sublet app list` lists the apps that you may run."
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where someone can run a version of an app, and why not elsewhere."""
+    """Where a person can run a version of an app, and why not elsewhere."""
 
     names: tuple[str, ...] = ()
     reasons: tuple[Reason, ...] = ()
@@ -40,7 +40,7 @@ class Places:
 
 @dataclass
 class AppRuns:
-    """Ask for apps."""
+    """Requests and starts apps."""
 
     platforms: KnownPlatforms
     quotas: Quotas
@@ -53,7 +53,7 @@ class AppRuns:
     direct: Direct
 
     async def places(self, person: Person, version: Version) -> Places:
-        """The platforms that this person may use, and where the app is known to run."""
+        """Return the platforms that this person may use and that the app supports, and why not others."""
         if reason := await self.quotas.find_refusal(person, KIND, version.app):
             return Places(reasons=(reason,))
         executable = Executable(KIND, version.app, {"app": version.app, "pinned": version.pinned})
@@ -71,7 +71,7 @@ class AppRuns:
     async def ask_app(
         self, person: Person, wish: AppWish, precedence: Precedence = USUAL, *, key: str | None = None
     ) -> OfferSet:
-        """Offers for an app, with these values, data and resources."""
+        """Request offers for an app, with these parameters, data and resources."""
         version = await self.runnable(person, wish)
         manifest = version.as_manifest()
         typed = {name: read_word(manifest.parameter(name), word) for name, word in wish.words.items()}
@@ -83,7 +83,7 @@ class AppRuns:
     async def start_app(
         self, person: Person, wish: AppWish, host: str = "", *, key: str | None = None
     ) -> tuple[Session, str]:
-        """Ask for it, take the best offer, and make a token that is for this session only."""
+        """Request an app, accept the best offer, and make a token for its session only."""
         found = await self.ask_app(person, wish, Precedence(firm=True), key=key and DirectKey(key))
         if not found.offers:
             raise no_offers(found.reasons)
@@ -92,7 +92,7 @@ class AppRuns:
         return session, secret
 
     async def runnable(self, person: Person, wish: AppWish) -> Version:
-        """The approved version that is meant, if this person may run it."""
+        """Return the approved version that is meant, if this person may run it."""
         if wish.app:
             state = await self.catalogue.app(wish.app, person)
             for version in state.versions:
@@ -124,7 +124,7 @@ class AppRuns:
         return found[0]
 
     async def _find_revocation(self, person: Person, address: str) -> AppRevoked | None:
-        """That what came from a repository was revoked."""
+        """Return the error that the app of a repository was revoked, or None."""
         for state in await self.catalogue.app_states():
             taken = find_revoked(state.versions)
             if (
@@ -137,7 +137,7 @@ class AppRuns:
 
 
 def no_offers(reasons: Sequence[Reason]) -> NoOffers:
-    """The error for an answer that is NO, with every reason in words."""
+    """Return the error for an answer without offers, with every reason."""
     nearest = "; ".join(dict.fromkeys(reason.nearest for reason in reasons if reason.nearest))
     words = " ".join(dict.fromkeys(reason.message for reason in reasons))
     return NoOffers(words, hint=f"What would be possible: {nearest}." if nearest else "", reasons=reasons)

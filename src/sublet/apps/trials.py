@@ -1,4 +1,4 @@
-"""Trials: an app's own author runs it on their own machine, out of a directory that nobody has reviewed."""
+"""Trials: an app's author runs it on their own machine, from a directory that nobody has reviewed."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from sublet.movers.app import FOLDER, keep
 from sublet.people.model.person import Person
 
 PREFIX = "trial:"
-KEPT = 20  # trials whose code is kept; what runs has its own copy
+KEPT = 20  # trials whose code is kept; running ones have their own copy
 
 
 @dataclass(frozen=True)
 class Trial:
-    """An app that can be asked for by this name until later ones take its place."""
+    """An app that can be requested by this name, until later trials replace it."""
 
     name: str
     manifest: Manifest
@@ -38,24 +38,24 @@ class Trial:
 
 
 def is_trial(name: str) -> bool:
-    """Whether an app's name means one that is only tried."""
+    """Whether an app's name is that of a trial."""
     return name.startswith(PREFIX)
 
 
 @dataclass
 class Trials:
-    """Try an app before anybody approves it, where one runs one's own code anyway."""
+    """Tries apps before approval, on services where people run their own code anyway."""
 
     settings: Settings
-    is_allowed: bool  # people run their own code here
+    is_allowed: bool  # whether people run their own code here
 
     def require_allowed(self) -> None:
-        """Refuse to try apps where nobody runs code that was not reviewed."""
+        """Raise OwnAppsOnly if only reviewed code runs here."""
         if not self.is_allowed:
             raise OwnAppsOnly
 
     async def try_app(self, archive: bytes, *, name: str = "app", image: str = "", kind: str = "") -> Trial:
-        """Pin what is in an archive as it is; BadTree, BadManifest, ImageUnknown, or OwnAppsOnly in a gateway."""
+        """Pin an archive's content as it is; raise BadTree, BadManifest, ImageUnknown, or OwnAppsOnly in a gateway."""
         self.require_allowed()
         files = await asyncio.to_thread(files_of, archive)
         reading = read(files, self.settings.images, name=name, image=image, kind=kind)
@@ -78,7 +78,7 @@ class Trials:
         return tree
 
     async def resolve(self, person: Person, request: Request) -> Request | Reason | None:
-        """A request for a trial, with its code and manifest pinned; None: it asks for something else."""
+        """Return a request for a trial, with its code and manifest pinned; None if it isn't for a trial."""
         executable = request.executable
         if not executable or not is_trial(name_of(executable)):
             return None
@@ -98,9 +98,9 @@ class Trials:
 def read(
     files: list[TreeFile], images: Mapping[str, AppImage], *, name: str = "app", image: str = "", kind: str = ""
 ) -> ManifestReading:
-    """An app's manifest with the image that is named here, if one is: of the operator's, or a location.
+    """Read an app's manifest, with the given image (an operator's, or a location) if there is one.
 
-    `kind` is that of the maintainer who would run code without a manifest; empty: whichever fits.
+    `kind` is that of the maintainer who would run code without a manifest; empty: any that fits.
     """
     kinds = kinds_of(kind)
     contents = {file.path: file.content for file in files}

@@ -1,4 +1,4 @@
-"""What apps find here beside their images, under /v1: asked by `sublet app check`, which sends nothing of the code."""
+"""What platforms offer to apps, under /v1: used by `sublet app check`, which sends none of the code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Maintainers under /v1: the generic images that code without one can be proposed for."""
+"""Maintainers under /v1: the generic images for code without its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running apps: offers for one, and the form of CyberGIS' roadmap."""
+"""Runs of apps under /v1: request offers, or start at once in the form of CyberGIS' roadmap."""
 
 from __future__ import annotations
 

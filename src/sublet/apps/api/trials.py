@@ -28,7 +28,7 @@ TAR = {"requestBody": {"content": {"application/octet-stream": {"schema": {"type
 async def make(request: Request, name: str = "app", image: str = "", kind: str = "") -> Response:
     """Pin the app in a tar (the body) as it is, to ask for it by the name in the answer; personal services only."""
     await person_of(request)
-    service_of(request).apps.trials.require_allowed()  # before so much is read
+    service_of(request).apps.trials.require_allowed()  # before the large body is read
     body = await read_body(request, MOST_BYTES)
     trial = await service_of(request).apps.trials.try_app(body, name=name, image=image, kind=kind)
     findings = tuple(str(finding) for finding in trial.reading.findings)

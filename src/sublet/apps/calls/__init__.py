@@ -1,1 +1,1 @@
-"""The calls of the SDK about apps, their runs and trials."""
+"""The SDK's calls about apps, their runs and trials."""

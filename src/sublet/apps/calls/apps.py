@@ -1,4 +1,4 @@
-"""Apps: propose, look, decide."""
+"""Calls about apps: propose, show, decide."""
 
 from __future__ import annotations
 
@@ -16,57 +16,57 @@ from sublet.apps.views.apps import (
 from sublet.client.call import Call, as_view, body_of, path_of
 from sublet.kernel.views import plain
 
-FETCHING = 900.0  # seconds for which a repository or a registry may keep the service waiting
+FETCHING = 900.0  # seconds that a repository or registry may keep the service waiting
 
 
 def apps() -> Call[AppList]:
-    """Those that the caller may see."""
+    """List the apps that the caller may see."""
     return Call("GET", path_of("apps"), as_view(AppList))
 
 
 def app(name: str) -> Call[AppView]:
-    """One of them, with its versions."""
+    """Show an app with its versions."""
     return Call("GET", path_of("apps", name), as_view(AppView))
 
 
 def maintainers() -> Call[MaintainerList]:
-    """The generic images that code without one can be proposed for."""
+    """List the generic images for code without its own."""
     return Call("GET", path_of("maintainers"), as_view(MaintainerList))
 
 
 def facilities() -> Call[FacilitiesView]:
-    """What there is of what apps need, on the platforms that the caller may use."""
+    """Show what the platforms that the caller may use offer to apps."""
     return Call("GET", path_of("facilities"), as_view(FacilitiesView))
 
 
 def propose(ask: ProposeAsk) -> Call[VersionView]:
-    """Bring a repository before the reviewers."""
+    """Propose a repository."""
     return Call("POST", path_of("apps"), as_view(VersionView), body=body_of(plain(ask)), patience=FETCHING)
 
 
 def review(name: str, number: int, against: int | None = None) -> Call[ReviewView]:
-    """A version with its files, and what is new in it."""
+    """Show a version with its files, and what is new in it."""
     return Call("GET", path_of("apps", name, str(number)), as_view(ReviewView), query={"against": against})
 
 
 def upstream(name: str, number: int) -> Call[UpstreamView]:
-    """What has become of its branch."""
+    """Check the branch of a version for changes."""
     return Call("GET", path_of("apps", name, str(number), "upstream"), as_view(UpstreamView), patience=FETCHING)
 
 
 def approve(name: str, number: int, tree: str, why: str = "") -> Call[VersionView]:
-    """Let exactly these files be run."""
+    """Approve exactly these files."""
     fields = body_of({"tree": tree, "why": why})
     return Call("POST", _path(name, number, "approve"), as_view(VersionView), body=fields, patience=FETCHING)
 
 
 def refuse(name: str, number: int, why: str) -> Call[VersionView]:
-    """Let it never be run."""
+    """Refuse a version."""
     return Call("POST", _path(name, number, "refuse"), as_view(VersionView), body=body_of({"why": why}))
 
 
 def revoke(name: str, number: int, why: str, *, cancel: bool = False) -> Call[RevokedView]:
-    """Let it be run no longer."""
+    """Revoke a version."""
     fields = body_of({"why": why, "cancel": cancel})
     return Call("POST", _path(name, number, "revoke"), as_view(RevokedView), body=fields)
 

@@ -1,4 +1,4 @@
-"""Running apps: for offers, or at once."""
+"""Calls to run apps: for offers, or at once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sublet.client.call import Call, as_view, body_of, path_of, under
 
 
 def ask(app: str, wish: Mapping[str, Any], *, firm: bool = False, key: str | None = None) -> Call[OfferSetView]:
-    """Offers for an app."""
+    """Request offers for an app."""
     path, query = path_of("offersets", "apps", app), precedence(firm=firm)
     return Call("POST", path, as_view(OfferSetView), query=query, body=body_of(dict(wish)), more=under(key))
 

@@ -1,4 +1,4 @@
-"""Trials of apps."""
+"""Calls about trials of apps."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from sublet.client.call import Call, as_view
 
 
 def try_app(archive: bytes, *, name: str = "app", image: str = "", kind: str = "") -> Call[TrialView]:
-    """Have one's own service pin an app's files, to ask for it by the name that comes back."""
+    """Have one's own service pin an app's files; the answer has the name to request it by."""
     query = {"name": name, "image": image, "kind": kind}
     return Call("POST", "/v1/trials", as_view(TrialView), query=query, body=archive, type="application/octet-stream")

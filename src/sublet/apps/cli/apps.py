@@ -1,4 +1,4 @@
-"""Apps: reviewed code with a manifest, that others can run without seeing a shell."""
+"""`app`: reviewed code with a manifest, which others can run without a shell."""
 
 from __future__ import annotations
 

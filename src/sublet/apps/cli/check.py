@@ -1,4 +1,4 @@
-"""`app check` and `app init`: see that a directory is an app, try it here, and write the beginning of a manifest."""
+"""`app check` and `app init`: check that a directory is an app, try it here, and create a manifest."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ resources:
 
 results: []
 """
-STARTS = ("main.py", "run.py", "run.sh", "main.sh", "entry.sh", "main.R", "main.jl")  # looked for, to suggest what runs
+STARTS = ("main.py", "run.py", "run.sh", "main.sh", "entry.sh", "main.R", "main.jl")  # files to suggest as the command
 RUN_BY = {".py": "python", ".sh": "sh", ".R": "Rscript", ".jl": "julia"}
 
 
@@ -124,7 +124,7 @@ def _show_reading(out: Output, reading: ManifestReading, needs: Needs) -> int:
 
 
 def vars_of(finding: Any) -> dict[str, Any]:
-    """A finding as plain values."""
+    """Return a finding as plain values."""
     return {name: getattr(finding, name) for name in ("file", "line", "message", "error")}
 
 
@@ -152,7 +152,7 @@ def _runs(manifest: Manifest) -> str:
 
 
 def _document(manifest: Manifest, values: Sequence[str], want: Sequence[str], data: Sequence[str]) -> dict[str, Any]:
-    """The request, in the short form, with the manifest's own resources."""
+    """Return the request in the short form, with the manifest's resources."""
     from sublet.apps.model import parameters
     from sublet.apps.model import resources as app_resources
     from sublet.booking.model.amounts import duration_text
@@ -226,7 +226,7 @@ def init(out: Output, directory: str, name: str | None, image: str, force: bool)
 
 
 def _start(names: Sequence[str]) -> str:
-    """What runs, as far as that can be guessed from what is there."""
+    """Guess the command from the files that are there."""
     import json
 
     notebooks = [name for name in names if name.endswith(".ipynb")]

@@ -1,4 +1,4 @@
-"""What an app needs beside its image, in lines; and whether the gateway that somebody is signed in to has it."""
+"""What an app needs besides its image, as text, and whether the gateway one is signed in to has it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ANSWERS = {True: "yes", False: "no", None: "not known"}  # whether a gateway has
 
 @dataclass(frozen=True)
 class Gateway:
-    """The gateway that somebody is signed in to, and what it has."""
+    """The gateway that the user is signed in to, and what it has."""
 
     name: str
     has: Facilities
@@ -27,18 +27,18 @@ class Gateway:
 
 @dataclass(frozen=True)
 class Needs:
-    """What an app needs, each with whether a gateway has it, if one was asked."""
+    """What an app needs, and whether a gateway has it, if one was asked."""
 
     items: Sequence[tuple[Need, Had | None]]
     gateway: str = ""
 
     def as_values(self) -> list[dict[str, Any]]:
-        """As JSON has them."""
+        """Return the needs as JSON values."""
         plain = [({"kind": need.kind.value, "what": need.what, "where": need.where}, had) for need, had in self.items]
         return [{**said, "had": had.has, "there": had.words} if had else said for said, had in plain]
 
     def as_lines(self) -> list[str]:
-        """For people."""
+        """Return the needs as lines of text."""
         from sublet.apps.model.needs import describe_need
 
         lines = []
@@ -48,7 +48,7 @@ class Needs:
         return lines
 
     def can_run(self) -> str:
-        """Whether an app with these needs can be run; at the gateway, if one was asked."""
+        """Say whether an app with these needs can be run; at the gateway, if one was asked."""
         if not self.gateway:
             return self._can_run_somewhere()
         if lacks := self._name_needs(has=False):
@@ -74,7 +74,7 @@ class Needs:
 
 
 def find_out(out: Output, needs: Sequence[Need], manifest: Manifest | None) -> Needs:
-    """What is needed, and whether the gateway has it; the image of the manifest too, which only a gateway knows."""
+    """Return the needs, and whether the gateway has them; also the manifest's image, which only a gateway knows."""
     from sublet.apps.model.facilities import find_had, find_lacking_node
     from sublet.apps.model.needs import find_named_image
 
@@ -86,7 +86,7 @@ def find_out(out: Output, needs: Sequence[Need], manifest: Manifest | None) -> N
 
 
 def _ask_gateway(out: Output) -> Gateway | None:
-    """What the gateway has; None if nobody is signed in to one, or if it doesn't answer, which is said."""
+    """Return what the gateway has; None if the user isn't signed in to one, or if it doesn't answer, which is noted."""
     from sublet.apps.calls import apps
     from sublet.apps.model.facilities import Facilities
     from sublet.client.address import find_address

@@ -1,4 +1,4 @@
-"""`app propose`, `list`, `maintainers`, `show`, `check-upstream`: bring code before the reviewers; what there is."""
+"""`app propose`, `list`, `maintainers`, `show`, `check-upstream`: propose apps, and list them."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def diff(out: Output, version: str, against: int | None) -> None:
 @reason_option("A message to the proposer.")
 def approve(out: Output, version: str, tree: str, reason: str) -> None:
     """Approve exactly the version that you have reviewed."""
-    if "@" not in version:  # a newer one may have the same files and another image
+    if "@" not in version:  # a newer version may have the same files and another image
         raise click.UsageError(f"Which version of {version}? `sublet app review {version}` shows its number.")
     link = out.link()
     done = link.do(apps.approve(*find_number(link, version), tree, reason))

@@ -1,4 +1,4 @@
-"""`app run`: an approved app with values of one's own."""
+"""`app run`: run an approved app with one's own parameters."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def run(
 
 
 def _inputs(items: Iterable[str], *, local: bool) -> Iterable[tuple[str, str]]:
-    """`forcing=https://…` is the input forcing; a place alone is the whole data folder."""
+    """Parse inputs: `forcing=https://…` is the input forcing; a location alone is the whole data folder."""
     for item in items:
         name, given, place = item.partition("=")
         if not given or "/" in name or ":" in name:

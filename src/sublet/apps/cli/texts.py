@@ -9,11 +9,11 @@ from sublet.apps.views.apps import VersionView
 from sublet.cli.output import pairs
 from sublet.client.link import Link
 
-SHORT = 12  # digits of a commit that people see
+SHORT = 12  # digits of a commit that are shown
 
 
 def of_kind(ref: str) -> tuple[str, int | None]:
-    """`flood@2` as a name and a number."""
+    """Split `flood@2` into name and number."""
     name, at, number = ref.partition("@")
     if at and not number.isdecimal():
         raise click.UsageError(f"{ref} is not a version: write flood@2.")
@@ -21,7 +21,7 @@ def of_kind(ref: str) -> tuple[str, int | None]:
 
 
 def find_number(link: Link, ref: str, state: str = "proposed") -> tuple[str, int]:
-    """The version that is meant; without a number the newest in this state, else the newest."""
+    """Return the version that is meant; without a number the newest in this state, or else the newest."""
     name, number = of_kind(ref)
     if number is not None:
         return name, number
@@ -30,7 +30,7 @@ def find_number(link: Link, ref: str, state: str = "proposed") -> tuple[str, int
 
 
 def version_lines(version: VersionView) -> list[str]:
-    """All that pins a version, and what there is to know of it."""
+    """Describe a version: everything that pins it, its state and findings."""
     decided = f"{version.state} by {version.decided_by}" if version.decided_by else version.state
     facts = [
         ("version", version.name),

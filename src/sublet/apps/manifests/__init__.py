@@ -1,1 +1,1 @@
-"""Manifests of apps, one file for each form in which they are written; `reader.py` chooses."""
+"""Manifests of apps, with a module for each format; `reader.py` chooses."""

@@ -1,4 +1,4 @@
-"""`manifest.json` of CyberGIS-Compute, as it is in the wild: what it drops without a word is reported here."""
+"""Reads CyberGIS-Compute's `manifest.json`, as found in the wild; what CyberGIS-Compute silently drops is reported."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ FIELDS = (
 )
 CVMFS = "SingCVMFSConnector"
 CONNECTORS = ("SlurmConnector", "SingularityConnector", CVMFS)
-USUAL_SYSTEM = "keeling_community"  # what CyberGIS-Compute supports if nothing is said
-_HARMLESS = re.compile(r"\s*(#.*|(module|ml)( [A-Za-z0-9._/+-]+)+|)\s*")  # nothing of it is needed in a container
+USUAL_SYSTEM = "keeling_community"  # the system that CyberGIS-Compute assumes if none is given
+_HARMLESS = re.compile(r"\s*(#.*|(module|ml)( [A-Za-z0-9._/+-]+)+|)\s*")  # not needed in a container
 
 
 def read(page: ManifestPage) -> Manifest:
-    """The manifest in a document; what is wrong with it is noted on the page."""
+    """Read the manifest of a document; problems are noted on the page."""
     value = page.value
     page.note_unknown((), value, FIELDS, page.warn)
     name = page.a_text(("name",), value.get("name"))
@@ -67,13 +67,13 @@ def read(page: ManifestPage) -> Manifest:
 
 
 def name_of(text: str) -> str:
-    """A title as a name: `Hello World` is hello-world."""
+    """Turn a title into a name: `Hello World` becomes hello-world."""
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", text.strip()).strip("-.").lower()[:63]
     return plain if NAME.fullmatch(plain) else "app"
 
 
 def _words(page: ManifestPage, field: str) -> str:
-    """Words for people; a number is one too."""
+    """Return a text for people; numbers are accepted too."""
     value = page.value.get(field)
     return page.a_text((field,), str(value) if isinstance(value, int | float) else value)
 
@@ -94,7 +94,7 @@ def _stages(page: ManifestPage) -> tuple[AppStage, ...]:
 
 
 def _raw(page: ManifestPage, field: str) -> bool:
-    """Whether lines stand in for a stage; they would run outside the container, so that only empty words are taken."""
+    """Whether raw lines replace a stage; as they would run outside the container, only harmless ones are accepted."""
     path = (f"{field}{RAW}",)
     lines = page.texts(path, page.value.get(path[0]))
     wrong = [number for number, line in enumerate(lines) if not _HARMLESS.fullmatch(line)]
@@ -153,5 +153,5 @@ def _results(page: ManifestPage) -> tuple[str, ...]:
 
 
 def is_cybergis(value: Mapping[str, Any]) -> bool:
-    """Whether a `manifest.json` is one of these, and not a web page's or an extension's."""
+    """Whether a `manifest.json` is CyberGIS', and not a web page's or an extension's."""
     return any(field in value for field in (*STAGES, "container", "slurm_input_rules", "param_rules"))

@@ -17,7 +17,7 @@ from sublet.booking.model.amounts import MIB, MOST_COUNT, parse_duration, quote_
 from sublet.booking.model.request import GIB
 from sublet.kernel.errors import BadAmount
 
-# Their keys → our resources.
+# CyberGIS' keys → Sublet's resources.
 KEYS = {
     "num_of_node": "nodes",
     "num_of_task": "tasks",
@@ -33,7 +33,7 @@ KEYS = {
 }
 PARTITION = "partition"
 _RULE = ("type", "min", "max", "step", "default_value", "unit", "options", "require", "description", "title", "label")
-# Units as they are written, in bytes and seconds: Slurm counts GB as GiB.
+# Units as written, in bytes and seconds: Slurm counts GB as GiB.
 _UNITS: dict[str, dict[str, int]] = {
     app_resources.MEMORY: {"gb": GIB, "g": GIB, "gib": GIB, "mb": MIB, "m": MIB, "mib": MIB},
     app_resources.TIME: {
@@ -59,7 +59,7 @@ _TYPES = {
 
 
 def resources(page: ManifestPage) -> dict[str, ResourceBounds]:
-    """The resources that `slurm_input_rules` bound."""
+    """Read the resources that `slurm_input_rules` limit."""
     by_name: dict[str, ResourceBounds] = {}
     under = "slurm_input_rules"
     for key, value in page.a_map((under,), page.value.get(under) or None).items():
@@ -111,7 +111,7 @@ def _bounds(page: ManifestPage, path: Path, name: str, rule: Mapping[str, Any]) 
 
 
 def _clock(value: Any) -> int:
-    """The seconds of a time that is written as Slurm does, `00:30:00`; 0 if it isn't one."""
+    """Return the seconds of a time in Slurm's format, `00:30:00`; 0 if it isn't one."""
     if not isinstance(value, str) or ":" not in value:
         return 0
     minutes, _, seconds = value.strip().partition(":")
@@ -150,7 +150,7 @@ def _number(page: ManifestPage, path: Path, value: Any) -> float | None:
 
 
 def parameters(page: ManifestPage) -> tuple[Parameter, ...]:
-    """The parameters that `param_rules` describe; none is dropped."""
+    """Read the parameters that `param_rules` describe, dropping none."""
     read = []
     for name, rule in few(page, ("param_rules",), page.value.get("param_rules") or None):
         path = ("param_rules", name)
@@ -191,7 +191,7 @@ def _schema(page: ManifestPage, path: Path, rule: Mapping[str, Any]) -> dict[str
 
 
 def _slid(page: ManifestPage, path: Path, schema: dict[str, Any]) -> dict[str, Any]:
-    """The default where their slider puts it: within the bounds."""
+    """Move the default into its bounds, as CyberGIS' slider does."""
     default, low, high = (schema.get(key) for key in ("default", "minimum", "maximum"))
     crossed = low is not None and high is not None and low > high
     if crossed or isinstance(default, bool) or not isinstance(default, int | float):
@@ -208,7 +208,7 @@ def _slid(page: ManifestPage, path: Path, schema: dict[str, Any]) -> dict[str, A
 
 
 def _default(page: ManifestPage, path: Path, rule: Mapping[str, Any], kind: str) -> dict[str, Any]:
-    """The default, if there is one: 0, "" and false are."""
+    """Return the default, if there is one; 0, "" and false count."""
     value = rule.get("default_value")
     if value is None:
         return {}
@@ -222,7 +222,7 @@ def _default(page: ManifestPage, path: Path, rule: Mapping[str, Any], kind: str)
 
 
 def _as(kind: str, text: str) -> Any:
-    """A number or a truth that was written as text."""
+    """Convert a number or boolean that was written as text."""
     if kind == "boolean":
         return {"true": True, "false": False}.get(text.lower(), text)
     try:

@@ -1,4 +1,4 @@
-"""Code without a manifest, as a maintainer's kind takes it: its one notebook, or its one Python program."""
+"""Code without a manifest, by a maintainer's kind: its only notebook, or its only Python program."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sublet.kernel.errors import BadRequest
 JUPYTER, PYTHON = "jupyter", "python"
 ENTRIES = ("main.py", "entry.py")  # what the kind python runs
 NOT_INSTALLED = ("requirements.txt", "environment.yml", "environment.yaml")
-# Kind → whether it would run a file, what it runs in words, and how another is named in a manifest.
+# Kind → whether it would run a file, what it runs in words, and how a manifest names another file.
 KINDS: dict[str, tuple[Callable[[str], bool], str, str]] = {
     JUPYTER: (lambda path: path.endswith(notebook.SUFFIX), f"the only *{notebook.SUFFIX}", "notebook: {}"),
     PYTHON: (lambda path: path in ENTRIES, " or ".join(ENTRIES), "run: python3 {}"),
@@ -26,20 +26,20 @@ TAKEN = {
 
 
 def kinds_of(kind: str) -> tuple[str, ...]:
-    """The one that is named, or all of them."""
+    """Return the given kind, or all of them."""
     if kind and kind not in KINDS:
         raise BadRequest(detail=f"kind: there is no {quote_value(kind)}", hint=f"There are: {', '.join(KINDS)}.")
     return (kind,) if kind else tuple(KINDS)
 
 
 def candidates(files: Mapping[str, bytes], kinds: Sequence[str] = tuple(KINDS)) -> dict[str, list[str]]:
-    """The files at the top that each of the kinds would run; kinds without any are left out."""
+    """Return the top-level files that each kind would run; kinds without any are left out."""
     by_kind = {kind: sorted(path for path in files if "/" not in path and KINDS[kind][0](path)) for kind in kinds}
     return {kind: paths for kind, paths in by_kind.items() if paths}
 
 
 def problem(files: Mapping[str, bytes], kinds: Sequence[str]) -> str:
-    """Why it is not known what to run, and what to do; empty if it is."""
+    """Return why it isn't clear what to run, and what to do; empty if it is clear."""
     likely = candidates(files, kinds)
     if not likely:
         wanted = "; ".join(f"the kind {kind} runs {KINDS[kind][1]} at the top, and there is none" for kind in kinds)
@@ -55,7 +55,7 @@ def problem(files: Mapping[str, bytes], kinds: Sequence[str]) -> str:
 
 
 def read(files: Mapping[str, bytes], kinds: Sequence[str], name: str) -> tuple[list[ManifestPage], Manifest | None]:
-    """The manifest of the one file that there is to run."""
+    """Build the manifest of the only file that can be run."""
     ((kind, (path,)),) = candidates(files, kinds).items()
     page = ManifestPage(path)
     params = ManifestPage.of(simple.PARAMS, files[simple.PARAMS]) if simple.PARAMS in files else None
@@ -87,5 +87,5 @@ def _notebook(page: ManifestPage, plain: Manifest, content: bytes, params: Manif
 
 
 def kind_of(manifest: Manifest) -> str:
-    """The kind of maintainer that runs code without a manifest; empty if it had one."""
+    """Return the kind of maintainer that runs code without a manifest; empty if it has one."""
     return next((kind for kind, (takes, *_) in KINDS.items() if takes(manifest.source)), "")

@@ -1,4 +1,4 @@
-"""On which line of a document each of its values is."""
+"""Finds the line of each value in a document."""
 
 from __future__ import annotations
 
@@ -14,40 +14,40 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+', re.DOTALL)
 
 
 class _Walk:
-    """A walk through a document in the order in which it is written."""
+    """A walk through a document in its written order."""
 
     def __init__(self) -> None:
         self.lines: Lines = {}
-        self.twice = 0  # the line of the first field that is there once more
-        self._at: list[str | int] = []  # the path; of an open list or map the last step is the next one's
+        self.twice = 0  # the line of the first repeated field
+        self._at: list[str | int] = []  # the path; in an open list or map, its last step is that of the next item
         self._maps: list[bool] = []
 
     def name(self, name: str, line: int) -> None:
-        """A field's name inside a map."""
+        """Enter a field of a map."""
         self._at[-1] = name
         self.twice = self.twice or (line if tuple(self._at) in self.lines else 0)
         self._put(line)
 
     def begin(self, line: int, *, mapping: bool) -> None:
-        """A map or list begins."""
+        """Begin a map or list."""
         self._put(line)
         self._at.append(-1 if mapping else 0)
         self._maps.append(mapping)
 
     def end(self) -> None:
-        """The innermost map or list ends."""
+        """End the innermost map or list."""
         self._at.pop()
         self._maps.pop()
         self._next()
 
     def value(self, line: int) -> None:
-        """A single value."""
+        """Note a single value."""
         self._put(line)
         self._next()
 
     @property
     def in_map(self) -> bool:
-        """Whether the innermost is a map."""
+        """Whether the innermost container is a map."""
         return bool(self._maps) and self._maps[-1]
 
     def _put(self, line: int) -> None:
@@ -59,7 +59,7 @@ class _Walk:
 
 
 def yaml_lines(text: str) -> Lines:
-    """The lines of a YAML document that is known to be one."""
+    """Return the lines of a valid YAML document."""
     walk, named = _Walk(), False
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
         line = event.start_mark.line + 1
@@ -78,12 +78,12 @@ def yaml_lines(text: str) -> Lines:
 
 
 def json_lines(text: str) -> Lines:
-    """The lines of a JSON document that is known to be one."""
+    """Return the lines of a valid JSON document."""
     return _json(text).lines
 
 
 def json_twice(text: str) -> int:
-    """The line on which a field of a JSON document is there for the second time; 0 if none is."""
+    """Return the line of the first repeated field in a JSON document; 0 if there is none."""
     return _json(text).twice
 
 

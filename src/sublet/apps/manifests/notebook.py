@@ -1,4 +1,4 @@
-"""A notebook that is run as an app: what it is written in, the parameters that its own cell has, and its stage."""
+"""A notebook that is run as an app: its language, the parameters in its cell, and its stage."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ from sublet.booking.model.amounts import quote_value
 
 SUFFIX = ".ipynb"
 MOST_BYTES = 8 << 20
-LONGEST_CELL = 100_000  # characters of the cell with the parameters
+LONGEST_CELL = 100_000  # characters of the parameters cell
 PYTHON = "python"
-KERNEL = "python3"  # what Jupyter calls the Python that it runs in, whatever a kernel is called at its author's
+KERNEL = "python3"  # Jupyter's name for its own Python, whatever the author's kernel is called
 SIMPLE = (bool, int, float, str, list)
 TAG = "parameters"  # of the cell whose values papermill replaces
-EXECUTED = "executed.ipynb"  # below the result folder
-RUN = 'exec sh "${0%/*}/notebook"'  # beside the stage lies what executes it
+EXECUTED = "executed.ipynb"  # in the result folder
+RUN = 'exec sh "${0%/*}/notebook"'  # the script that executes it is beside the stage
 
 
 @dataclass(frozen=True)
 class Notebook:
-    """What there is to know of a notebook before it is executed."""
+    """What is known of a notebook before it is executed."""
 
     path: str
     language: str
-    cell: str | None  # the text of the cell that is tagged `parameters`, if there is one
+    cell: str | None  # the text of the cell tagged `parameters`, if there is one
 
     @property
     def stage(self) -> AppStage:
-        """The stage that executes it: its path, the kernel if we choose that, and whether papermill is needed."""
+        """The stage that executes it: its path, the kernel if Sublet chooses it, and whether papermill is needed."""
         words = (self.path, KERNEL if self.language == PYTHON else "", TAG if self.cell is not None else "")
         return AppStage(EXECUTION, script=f"{RUN} {shlex.join(words)}\n")
 
 
 def read(page: ManifestPage, path: str, content: bytes, at: Path = ()) -> Notebook | None:
-    """The notebook in a file; None, with what is wrong noted, if it is none."""
+    """Read a notebook; return None and note what is wrong if it isn't one."""
     if len(content) > MOST_BYTES:
         page.error(at, f"{path} is larger than {MOST_BYTES >> 20} MiB; clear its outputs.")
         return None
@@ -86,7 +86,7 @@ def _text(cell: Mapping[str, Any]) -> str:
 
 
 def parameters(page: ManifestPage, cell: str) -> tuple[tuple[Parameter, ...], bool]:
-    """What a cell gives to names, as parameters with defaults; and whether it can have others."""
+    """Read a cell's assignments as parameters with defaults; return also whether there can be others."""
     try:
         body = ast.parse(cell).body if len(cell) <= LONGEST_CELL else []
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -112,7 +112,7 @@ def _read_assignment(body: list[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether it is a parameter's value, and the same in JSON."""
+    """Whether it can be a parameter's value, and is the same in JSON."""
     try:
         return isinstance(value, SIMPLE) and bool(json.loads(json.dumps(value, allow_nan=False)) == value)
     except (TypeError, ValueError):
@@ -120,7 +120,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def executing(page: ManifestPage, manifest: Manifest, files: Mapping[str, bytes]) -> Manifest:
-    """A manifest that names a notebook, with the stage that executes it, and its cell's parameters if it has none."""
+    """Complete a manifest that names a notebook: with its stage, and the cell's parameters if it has none."""
     path, at = manifest.notebook, ("notebook",)
     if path not in files:
         page.error(at, f"the notebook {quote_value(path)} is not among the app's files.")
@@ -138,7 +138,7 @@ def executing(page: ManifestPage, manifest: Manifest, files: Mapping[str, bytes]
 
 
 def check_names(page: ManifestPage, at: Path, manifest: Manifest) -> None:
-    """Note parameters that a notebook could not have: they become its variables."""
+    """Note parameters that can't be variables of a notebook."""
     for each in manifest.parameters:
         if not is_variable(each.name):
             page.error(

@@ -1,4 +1,4 @@
-"""A manifest as a document whose values know their lines, and what was found wrong with it."""
+"""A manifest as a document whose values have line numbers, with the problems that were found."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from sublet.kernel.errors import SubletError
 
 @dataclass(frozen=True, slots=True)
 class ManifestFinding:
-    """One thing that is wrong, or that its author should know."""
+    """One problem, or something that its author should know."""
 
     file: str
-    line: int  # 0: of no line
+    line: int  # 0: no particular line
     message: str
-    error: bool  # else a warning: it can be used as it is
-    is_about_image: bool = False  # it names one that isn't known here
+    error: bool  # False: a warning, and the manifest can be used
+    is_about_image: bool = False  # it names an image that isn't known here
 
     def __str__(self) -> str:
-        """`sublet.yaml:12: error: …`, as compilers say it."""
+        """Format as compilers do: `sublet.yaml:12: error: …`."""
         where = f"{self.file}:{self.line}" if self.line else self.file
         return f"{where}: {'error' if self.error else 'warning'}: {self.message}"
 
 
 @dataclass(frozen=True, slots=True)
 class ManifestReading:
-    """A manifest, unless there are errors; and all that was found."""
+    """A manifest, unless there are errors, and all findings."""
 
     manifest: Manifest | None
     findings: tuple[ManifestFinding, ...] = ()
 
     @property
     def errors(self) -> list[ManifestFinding]:
-        """What keeps it from being used."""
+        """The findings that prevent its use."""
         return [finding for finding in self.findings if finding.error]
 
 
 @dataclass
 class ManifestPage:
-    """A document that is read field by field; what is wrong is noted with its line, and reading goes on."""
+    """A document that is read field by field; problems are noted with their lines, and reading continues."""
 
     file: str
     value: Mapping[str, Any] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class ManifestPage:
 
     @classmethod
     def of(cls, file: str, content: bytes) -> ManifestPage:
-        """The document in a file; one that can't be parsed is empty, with the finding that says why."""
+        """Parse a file; if that fails, the document is empty, with a finding that says why."""
         page = cls(file)
         kind = "application/json" if file.endswith(".json") else "application/yaml"
         try:
@@ -66,21 +66,21 @@ class ManifestPage:
 
     @property
     def broken(self) -> bool:
-        """Whether something in it is an error."""
+        """Whether there are errors."""
         return any(finding.error for finding in self.findings)
 
     def line(self, path: Path) -> int:
-        """The line of a value, or of what it is in."""
+        """Return the line of a value, or of its container."""
         while path and path not in self.lines:
             path = path[:-1]
         return self.lines.get(path, 1)
 
     def error(self, path: Path, message: str, *, is_about_image: bool = False) -> None:
-        """Note what is wrong."""
+        """Note an error."""
         self._note(path, message, error=True, is_about_image=is_about_image)
 
     def warn(self, path: Path, message: str) -> None:
-        """Note what should be known."""
+        """Note a warning."""
         self._note(path, message, error=False)
 
     def _note(self, path: Path, message: str, *, error: bool, is_about_image: bool = False) -> None:
@@ -89,7 +89,7 @@ class ManifestPage:
     def note_unknown(
         self, path: Path, value: Mapping[str, Any], names: Iterable[str], note: Callable[[Path, str], None]
     ) -> None:
-        """Note the fields that mean nothing here."""
+        """Note unknown fields."""
         there = list(names)
         for name in value:
             if name not in there:
@@ -97,7 +97,7 @@ class ManifestPage:
                 note((*path, name), f"there is no field {quote_value(name)}{where}; there are: {', '.join(there)}.")
 
     def a_text(self, path: Path, value: Any, otherwise: str = "") -> str:
-        """A text; nothing is the other one."""
+        """Return a text, or the default if there is none; note an error if it isn't text."""
         if value is None:
             return otherwise
         if not isinstance(value, str):
@@ -106,13 +106,13 @@ class ManifestPage:
         return value
 
     def a_map(self, path: Path, value: Any) -> Mapping[str, Any]:
-        """A map; nothing is an empty one."""
+        """Return a map, empty if there is none; note an error if it isn't one."""
         if value is not None and not isinstance(value, Mapping):
             self.error(path, f"{_name_field(path)} must be a map of names to values, not {quote_value(value)}.")
         return value if isinstance(value, Mapping) else {}
 
     def texts(self, path: Path, value: Any) -> tuple[str, ...]:
-        """A list of texts; one text is a list too."""
+        """Return a list of texts; a single text is accepted too."""
         if value is None:
             return ()
         items = [value] if isinstance(value, str) else value
@@ -122,14 +122,14 @@ class ManifestPage:
         return tuple(text for i, item in enumerate(items) if (text := self.a_text((*path, i), item)))
 
     def a_flag(self, path: Path, value: Any, otherwise: bool = False) -> bool:
-        """True or false."""
+        """Return a boolean, or the default if there is none; note an error if it isn't one."""
         if value is None or isinstance(value, bool):
             return otherwise if value is None else value
         self.error(path, f"{_name_field(path)} must be true or false, not {quote_value(value)}.")
         return otherwise
 
     def at(self, path: Path, read: Callable[..., Any], *values: object) -> Any:
-        """What a reader makes of values; None, and noted, if it can't."""
+        """Return what a reader makes of values; None, with an error noted, if it fails."""
         try:
             return read(*values)
         except SubletError as error:
@@ -142,7 +142,7 @@ def _name_field(path: Path) -> str:
 
 
 def _find_line(error: SubletError, content: bytes) -> int:
-    """The line that a document can't be parsed at; the first, if nobody knows."""
+    """Return the line at which parsing failed; the first if that isn't known."""
     line = error.values.get("line")
     if not line and error.values.get("repeated"):
         line = json_twice(content.decode("utf-8", "replace"))
@@ -150,7 +150,7 @@ def _find_line(error: SubletError, content: bytes) -> int:
 
 
 def _sentence(error: SubletError) -> str:
-    """What is wrong, and what to do where that is about this mistake, not about requests in general."""
+    """Return an error's message, with its advice if that is specific to this problem."""
     message = str(error.values.get("detail") or error.message)
     is_own = error.advice and error.advice != type(error).hint
     return f"{message.rstrip('.')}. {error.advice}" if is_own else message

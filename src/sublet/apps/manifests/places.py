@@ -18,7 +18,7 @@ MOST = 20
 
 
 def read_places(page: ManifestPage) -> tuple[AppPlace, ...]:
-    """`places: [compute_shared, {name: scratch, writable: true}]`."""
+    """Read `places: [compute_shared, {name: scratch, writable: true}]`."""
     said = page.value.get("places")
     items = said if isinstance(said, list) else [] if said is None else [said]
     if len(items) > MOST:
@@ -42,7 +42,7 @@ def _read_place(page: ManifestPage, path: Path, value: Any) -> AppPlace:
 
 
 def read_mounts(page: ManifestPage) -> tuple[AppPlace, ...]:
-    """`mount` as lists of paths, or of the centre's paths and the container's: each is a place of that name."""
+    """Read `mount`, a list of paths or a map of the centre's paths to the container's, as places."""
     said = page.value.get("mount")
     pairs: list[tuple[str, str]]
     if isinstance(said, Mapping):

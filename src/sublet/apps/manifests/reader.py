@@ -1,4 +1,4 @@
-"""Reads an app's manifest, in whichever form it has one, or none, with the operator's images for their names."""
+"""Reads an app's manifest in any format, or code without one, and looks up the operator's images."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sublet.apps.model.manifest import AppImage, Manifest
 from sublet.booking.model.amounts import quote_value
 
 MOST_BYTES = 1 << 20  # of a manifest
-FILES = (sublet_yaml.FILE, cybergis.FILE, simple.FILE)  # looked for in this order
+FILES = (sublet_yaml.FILE, cybergis.FILE, simple.FILE)  # in order of precedence
 _SCRIPT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]*\.(?:py|sh|R|jl|r|pl|ipynb)")
 
 
@@ -24,9 +24,9 @@ def read_manifest(
     image: str = "",
     kinds: Sequence[str] = (),
 ) -> ManifestReading:
-    """The manifest among an app's files (path → content), and all that was found.
+    """Read the manifest among an app's files (path → content), and return it with all findings.
 
-    `images` is the operator's table, None where nobody knows it; `name` and `image` are for apps that say neither;
+    `images` is the operator's table, None if it isn't known; `name` and `image` are for apps that state neither;
     `kinds` are those of the maintainers that would run code without a manifest.
     """
     forms = [form for form in FILES if form in files]
@@ -51,7 +51,7 @@ def read_manifest(
 
 
 def _no_manifest(files: Mapping[str, bytes], kinds: Sequence[str]) -> str:
-    """Why code without a manifest can't be run; empty if it can."""
+    """Return why code without a manifest can't be run; empty if it can."""
     likely = generic.candidates(files)
     if kinds and (len(kinds) == 1 or likely):
         return generic.problem(files, kinds)
@@ -91,7 +91,7 @@ def _read(form: str, files: Mapping[str, bytes], name: str, image: str) -> tuple
 
 
 def _with_image(page: ManifestPage, manifest: Manifest, images: Mapping[str, AppImage] | None) -> Manifest:
-    """The operator's image of that name."""
+    """Replace an image's name by the operator's image."""
     path = ("container",) if manifest.source == cybergis.FILE else ("image",)
     image = manifest.image
     if image.location and not image.digest:
@@ -106,7 +106,7 @@ def _with_image(page: ManifestPage, manifest: Manifest, images: Mapping[str, App
 
 
 def _check_scripts(page: ManifestPage, manifest: Manifest, files: Mapping[str, bytes]) -> None:
-    """Warn of scripts that a stage names and that are not among the files; it may make them itself."""
+    """Warn of scripts that a stage names and that aren't among the files; a stage may create them itself."""
     fields = {stage: field for field, stage in cybergis.STAGES.items()}
     for stage in manifest.stages:
         text = stage.script or " ".join(stage.argv)

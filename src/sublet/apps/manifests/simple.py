@@ -1,4 +1,4 @@
-"""The simplest app: a file `entry.sh` that is run, and `params.json` that it reads; the image is the maintainer's."""
+"""The simplest app: `entry.sh` is run and reads `params.json`; the image is the maintainer's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FILE = "entry.sh"
 PARAMS = "params.json"
 _TYPES: tuple[tuple[type, str], ...] = (
     (bool, "boolean"),
-    (int, "number"),  # 2 is no sign that 2.5 would be wrong
+    (int, "number"),  # a default of 2 doesn't mean that 2.5 would be wrong
     (float, "number"),
     (str, "string"),
     (list, "array"),
@@ -21,7 +21,7 @@ _TYPES: tuple[tuple[type, str], ...] = (
 
 
 def read(page: ManifestPage, name: str, params: ManifestPage | None) -> Manifest:
-    """The manifest of an app that has none; values in its own `params.json` are defaults."""
+    """Build the manifest of an app without one; values in its `params.json` are defaults."""
     script = page.value["script"]
     if not script.strip():
         page.error((), f"{FILE} is empty: there is nothing to run.")
@@ -41,12 +41,12 @@ def read(page: ManifestPage, name: str, params: ManifestPage | None) -> Manifest
 
 
 def parameters(page: ManifestPage) -> tuple[Parameter, ...]:
-    """What `params.json` has, as parameters with their defaults."""
+    """Read `params.json` as parameters with defaults."""
     return tuple(parameter(page, name, value) for name, value in few(page, (), page.value))
 
 
 def parameter(page: ManifestPage, name: str, value: Any) -> Parameter:
-    """A parameter that is known by its default alone."""
+    """Make a parameter from its default."""
     kind = next((type_name for held, type_name in _TYPES if isinstance(value, held)), "")
     if not kind:
         page.error(

@@ -1,4 +1,4 @@
-"""`sublet.yaml`: the manifest that is Sublet's own."""
+"""Reads `sublet.yaml`, Sublet's own manifest."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _PLAIN_PATH = re.compile(r"(?!/)(?!.*(^|/)\.\.(/|$))[^\x00-\x1f]+")
 
 
 def read(page: ManifestPage) -> Manifest:
-    """The manifest in a document; what is wrong with it is noted on the page."""
+    """Read the manifest of a document; problems are noted on the page."""
     value = page.value
     page.note_unknown((), value, FIELDS, page.error)
     if "name" not in value:
@@ -130,7 +130,7 @@ def _stages(page: ManifestPage) -> tuple[AppStage, ...]:
             page.error(("notebook",), "there is another command too; say once what is to run.")
         if not value["notebook"]:
             page.error(("notebook",), "notebook is the path of one among the app's files.")
-        stages[EXECUTION] = AppStage(EXECUTION)  # the notebook itself says how it is executed
+        stages[EXECUTION] = AppStage(EXECUTION)  # completed from the notebook later
     elif short:
         if EXECUTION in stages:
             page.error((min(short),), "there is stages.execution too; say once what is to run.")
@@ -192,7 +192,7 @@ def _parameters(page: ManifestPage) -> tuple[Parameter, ...]:
 
 
 def _numbers(schema: dict[str, Any]) -> dict[str, Any]:
-    """The same with numbers where numbers are meant: `0.10` and `1e-6` are text to who reads the document."""
+    """Convert texts to numbers where numbers are expected: YAML reads `0.10` and `1e-6` as text here."""
     numeric = schema.get("type") in ("integer", "number")
     keys = (*_BOUNDING, *(("default", "const") if numeric else ()))
     changed = schema | {key: _as_number(schema[key]) for key in keys if key in schema}
@@ -216,7 +216,7 @@ def _as_number(value: Any) -> Any:
 
 
 def few(page: ManifestPage, path: Path, value: Any) -> list[tuple[str, Any]]:
-    """Parameters by their names, as many as an app may have."""
+    """Return the parameters by name; note an error if there are too many."""
     said = page.a_map(path, value)
     if len(said) > MOST:
         page.error(path, f"an app has up to {MOST} parameters, not {len(said)}.")

@@ -1,1 +1,1 @@
-"""Apps decided: manifests, parameters, resources, repositories and trees of files."""
+"""Manifests, parameters, resources, repositories and file trees, as values and pure functions."""

@@ -1,4 +1,4 @@
-"""Apps: reviewed code, pinned. What a version is, what a reviewer sees of it, and how two of them differ."""
+"""Apps: reviewed code, pinned. What a version is, what a reviewer sees of it, and how two versions differ."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from sublet.kernel.errors import BadName
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,59}")
 POINTER = b"version https://git-lfs.github.com/spec/"
 MOST_SHOWN = 100_000  # characters of one file on a page, or in an answer
-NEAR = 3  # lines around a change
+NEAR = 3  # context lines around a change
 
 
 class VersionState(StrEnum):
-    """Where a version is on its way."""
+    """The state of a version."""
 
-    PROPOSED = "proposed"  # nobody has decided on it
+    PROPOSED = "proposed"  # not decided yet
     APPROVED = "approved"  # it can be run
-    REFUSED = "refused"  # it never could be run
+    REFUSED = "refused"  # can't be run
     REVOKED = "revoked"  # it can no longer be run
 
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """A name, and who brings its versions."""
+    """An app's name, and its owner."""
 
     name: str
     person: str
@@ -44,7 +44,7 @@ class App:
 
 @dataclass(frozen=True)
 class Version:
-    """One state of an app's code, manifest and image, that is decided on as it is."""
+    """One version of an app's code, manifest and image, decided on as a whole."""
 
     id: str
     app: str
@@ -56,7 +56,7 @@ class Version:
     manifest: Mapping[str, Any]  # with its image pinned
     manifest_hash: str
     image: str
-    digest: str  # of the image; empty: it is not known which one that is
+    digest: str  # of the image; empty: not known
     state: VersionState
     proposed: datetime
     proposed_by: str
@@ -70,12 +70,12 @@ class Version:
 
     @property
     def name(self) -> str:
-        """`summa@3`."""
+        """The version's name: `summa@3`."""
         return f"{self.app}@{self.number}"
 
     @property
     def pinned(self) -> dict[str, Any]:
-        """What goes with a session that runs it."""
+        """What is stored with a session that runs the version."""
         return {
             "version": self.id,
             "number": self.number,
@@ -91,20 +91,20 @@ class Version:
 
     @property
     def when(self) -> str:
-        """When it was decided on."""
+        """When the version was decided on."""
         return f"{self.decided:%Y-%m-%d %H:%M} UTC" if self.decided else "an unknown day"
 
     def as_manifest(self) -> Manifest:
-        """Its manifest, read."""
+        """Return the parsed manifest."""
         return from_json(self.manifest)
 
     def same_as(self, other: Version) -> bool:
-        """Whether both are one and the same code, from the same place."""
+        """Whether both are the same code from the same place."""
         return all(getattr(self, field) == getattr(other, field) for field in SAME)
 
 
 def find_revoked(versions: Iterable[Version], number: int | None = None) -> Version | None:
-    """The version that was taken back, if that is why there is none: of this number, else the newest of those."""
+    """Return the revoked version, if that is why none can be run: of this number, or the newest."""
     there = list(versions)
     if number is None and any(version.state is VersionState.APPROVED for version in there):
         return None
@@ -122,12 +122,12 @@ class Change:
     """How one file differs between two versions."""
 
     path: str
-    how: str  # added, removed, changed
-    diff: str = ""  # as `diff -u` writes it; empty where there is nothing to read
+    how: str  # added, removed or changed
+    diff: str = ""  # in the format of `diff -u`; empty if there is nothing to read
 
 
 def check_name(name: str) -> str:
-    """The same name, if an app can have it."""
+    """Return the name; raise BadName if an app can't have it."""
     if not NAME.fullmatch(name):
         hint = "Names have small letters, digits, `.`, `_` and `-`, up to 60: --name flood-model"
         raise BadName(noun="an app", name=name[:80] or "(empty)", hint=hint)
@@ -135,13 +135,13 @@ def check_name(name: str) -> str:
 
 
 def name_of(text: str) -> str:
-    """A name made of what the manifest, or the repository's address, says."""
+    """Make a name from that of the manifest or repository."""
     plain = re.sub(r"[^a-z0-9._-]+", "-", text.lower()).strip("-._")
     return plain[:60].rstrip("-._")
 
 
 def read_ref(ref: str) -> tuple[str, int | None]:
-    """`summa@3` as a name and a number; `summa` has none."""
+    """Split `summa@3` into name and number; `summa` has no number."""
     name, at, number = ref.partition("@")
     if at and not (number.isdecimal() and len(number) < 10):
         raise BadName(noun="a version", name=ref[:80], hint="Write it as summa@3.")
@@ -149,13 +149,13 @@ def read_ref(ref: str) -> tuple[str, int | None]:
 
 
 def hash_manifest(manifest: Mapping[str, Any]) -> str:
-    """What a manifest is known by."""
+    """Return the hash of a manifest."""
     text = json.dumps(manifest, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def text_of(file: TreeFile) -> str | None:
-    """What a file says; None if that is nothing to read. What would not be seen is written out."""
+    """Return a file's text, with invisible characters shown; None if it isn't text."""
     if file.link or b"\0" in file.content:
         return None
     try:
@@ -166,7 +166,7 @@ def text_of(file: TreeFile) -> str | None:
 
 
 def notes_on(files: Iterable[TreeFile]) -> list[str]:
-    """What a reviewer should know of files, beside what they say."""
+    """Return notes about files for a reviewer, besides their text."""
     notes = []
     for file in files:
         if file.content.startswith(POINTER):
@@ -181,7 +181,7 @@ def notes_on(files: Iterable[TreeFile]) -> list[str]:
 
 
 def changes(old: Sequence[TreeFile], new: Sequence[TreeFile]) -> list[Change]:
-    """What differs, file by file."""
+    """Return the differences, file by file."""
     before, after = ({file.path: file for file in files} for files in (old, new))
     listed = []
     for path in sorted(before.keys() | after.keys()):
@@ -193,12 +193,12 @@ def changes(old: Sequence[TreeFile], new: Sequence[TreeFile]) -> list[Change]:
 
 
 def manifest_diff(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    """What differs between two manifests, field by field."""
+    """Return the differences between two manifests."""
     return _diff("manifest", *(json.dumps(each, indent=2, sort_keys=True, ensure_ascii=False) for each in (old, new)))
 
 
 def _show_file(file: TreeFile | None) -> str:
-    """A file as lines that can be compared: its mode first, if it may be executed."""
+    """Return a file as lines to compare; its mode first, if it is executable."""
     if file is None:
         return ""
     if file.link:

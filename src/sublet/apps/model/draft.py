@@ -1,4 +1,4 @@
-"""A job as old clients make it: first empty, then set field by field, then submitted."""
+"""Jobs as old clients make them: created empty, set field by field, then submitted."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ LETTERS = string.ascii_letters + string.digits
 
 @dataclass(frozen=True)
 class Draft:
-    """What was set so far, and the session that it has become."""
+    """The fields set so far, and the session that the draft has become."""
 
     id: str
     person: str
     created: datetime
     changed: datetime
-    fields: Mapping[str, Any] = field(default_factory=dict)  # in the old client's names
+    fields: Mapping[str, Any] = field(default_factory=dict)  # by the old client's names
     session: str = ""  # once it is submitted
 
 
 def new_id(now: datetime) -> str:
-    """An id of the form that old clients know: seconds since 1970, and letters that can't be guessed."""
+    """Return an id in the form that old clients know: seconds since 1970, and random letters."""
     return f"{int(now.timestamp())}{''.join(secrets.choice(LETTERS) for _ in range(10))}"

@@ -1,4 +1,4 @@
-"""What a service has of what apps need beside their images, and so whether an app can be run there."""
+"""What a service offers to apps besides their images, and so whether an app can be run there."""
 
 from __future__ import annotations
 
@@ -12,36 +12,37 @@ from sublet.booking.model.amounts import memory_text
 
 @dataclass(frozen=True, kw_only=True)
 class Facilities:
-    """What there is; the platforms by their names."""
+    """What is available, with platforms by name."""
 
-    images: Mapping[str, str] = field(default_factory=dict)  # the names that manifests may use → locations
-    mpi: tuple[str, ...] = ()  # where Slurm starts tasks that find each other
-    gpus: Mapping[str, int] = field(default_factory=dict)  # → how many a node has at most
-    nodes: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)  # → cores and memory of each sort
-    online: tuple[str, ...] = ()  # where containers have a network
+    images: Mapping[str, str] = field(default_factory=dict)  # names that manifests may use → locations
+    mpi: tuple[str, ...] = ()  # where Slurm starts MPI tasks
+    gpus: Mapping[str, int] = field(default_factory=dict)  # → the most in a node
+    # → cores and memory of each node size
+    nodes: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+    online: tuple[str, ...] = ()  # where containers have network access
     offline: tuple[str, ...] = ()  # where they have none
-    unknown: tuple[str, ...] = ()  # where nobody knows whether nodes have a way out
-    data: tuple[str, ...] = ()  # the schemes of addresses that data is brought from
-    places: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # where containers see one → the platforms
-    largest: int = 0  # bytes of a file that can be brought; 0: however many
+    unknown: tuple[str, ...] = ()  # where it isn't known whether nodes have network access
+    data: tuple[str, ...] = ()  # schemes of addresses that data is brought from
+    places: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # path in containers → platforms
+    largest: int = 0  # bytes of a file that can be brought; 0: no limit
 
 
 @dataclass(frozen=True)
 class Had:
-    """Whether something is had, and where, or why not."""
+    """Whether something is available, and where, or why not."""
 
-    has: bool | None  # None: nobody knows
+    has: bool | None  # None: not known
     words: str
 
 
 def find_lacking_node(manifest: Manifest, there: Facilities) -> list[Need]:
-    """The node that a run would need, if none is large enough for even the least of it."""
+    """Return the node that a run needs, if none is large enough for even the smallest run."""
     need = find_least_node(manifest)
     return [need] if find_had(need, there).has is False else []
 
 
 def find_had(need: Need, there: Facilities) -> Had:
-    """Whether a need is met by what there is."""
+    """Return whether a need is met."""
     return ANSWERS[need.kind](need, there)
 
 

@@ -1,4 +1,4 @@
-"""What an app says of itself: its image, its stages, its parameters, the resources it can use, its data and results."""
+"""An app's manifest: its image, stages, parameters, resources, data and results."""
 
 from __future__ import annotations
 
@@ -8,40 +8,40 @@ from typing import Any
 
 from sublet.kernel.errors import BadManifest
 
-FORMAT = 1  # of a manifest that is stored
+FORMAT = 1  # of a stored manifest
 PRE, EXECUTION, POST = "pre", "execution", "post"
 STAGES = (PRE, EXECUTION, POST)  # in the order in which they run
 EXECUTABLE, DATA, RESULT = "/job/executable", "/job/data", "/job/result"  # where an app sees its folders
 JOB = "/job"
-OWN = "sublet.yaml"  # the form that is Sublet's own
+OWN = "sublet.yaml"  # Sublet's own format
 
 
 @dataclass(frozen=True, slots=True)
 class AppImage:
-    """The image that an app runs in: a name that the operator knows, or a location; pinned once it has a digest."""
+    """The image of an app: a name that the operator knows, or a location; pinned once it has a digest."""
 
     name: str = ""
     location: str = ""
     digest: str = ""
 
     def __bool__(self) -> bool:
-        """Whether there is one at all."""
+        """Whether there is an image at all."""
         return bool(self.name or self.location)
 
 
 @dataclass(frozen=True, slots=True)
 class AppStage:
-    """One step of an app: words or the text of a script, run once or once for each task."""
+    """One step of an app: words or a script, run once or once per task."""
 
     name: str
     argv: tuple[str, ...] = ()
     script: str = ""
-    each: bool = False  # once for each task
+    each: bool = False  # once per task
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A value that who runs the app can choose, described by JSON Schema with its title and its default in it."""
+    """A value that people who run the app can choose, described by a JSON Schema with its title and default."""
 
     name: str
     schema: Mapping[str, Any] = field(default_factory=dict)
@@ -50,13 +50,13 @@ class Parameter:
 
     @property
     def has_default(self) -> bool:
-        """Whether it can be left out; 0, "" and false are defaults like others."""
+        """Whether it can be left out; 0, "" and false are valid defaults."""
         return "default" in self.schema
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceBounds:
-    """How much of a resource the app can use; memory is in bytes, time in seconds."""
+    """How much of a resource the app can use; memory in bytes, time in seconds."""
 
     min: int
     max: int
@@ -78,58 +78,58 @@ class AppPlace:
     """A directory of the system that the app shares with other sessions."""
 
     name: str
-    path: str = ""  # where it sees it; empty: as the place was declared
+    path: str = ""  # where the app sees it; empty: as the place was declared
     writable: bool = False
-    required: bool = True  # without it the app can't run; else it is seen where there is one
+    required: bool = True  # whether the app can't run without it
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """A whole manifest, whatever the form in which it was written."""
+    """A manifest, whatever its format."""
 
     name: str
-    source: str  # the file that it was read from: a manifest, else the script, program or notebook that is run
+    source: str  # the file it was read from: a manifest, or the script, program or notebook that is run
     stages: tuple[AppStage, ...]
     description: str = ""
     image: AppImage = AppImage()
     folder: str = EXECUTABLE  # where the app sees its code, and starts
     writable: bool = False  # whether it may change its own copy of the code
     parameters: tuple[Parameter, ...] = ()
-    any_parameters: bool = False  # whether it takes others too, of which it says nothing
-    resources: Mapping[str, ResourceBounds] = field(default_factory=dict)  # by the names in core.app_resources
+    any_parameters: bool = False  # whether it also takes undeclared parameters
+    resources: Mapping[str, ResourceBounds] = field(default_factory=dict)  # by the names in apps.model.resources
     data: tuple[Input, ...] = ()
-    results: tuple[str, ...] = ()  # paths below its result folder that are offered first
-    systems: tuple[str, ...] = ()  # where it is known to run; none: anywhere
+    results: tuple[str, ...] = ()  # paths in its result folder that are offered first
+    systems: tuple[str, ...] = ()  # where it is known to run; empty: anywhere
     default_system: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
     estimated_runtime: str = ""  # in the author's words
-    notebook: str = ""  # what its execution stage executes, if that is a notebook
-    title: str = ""  # its name as people write it, where that is another
+    notebook: str = ""  # the notebook that its execution stage runs, if any
+    title: str = ""  # its name for people, if that differs
     places: tuple[AppPlace, ...] = ()
 
     @property
     def one_folder(self) -> bool:
-        """Whether a single input is the data folder itself, as in all forms but Sublet's own."""
+        """Whether a single input is the data folder itself, as in all formats but Sublet's own."""
         return self.source != OWN
 
     def parameter(self, name: str) -> Parameter | None:
-        """The parameter of a name."""
+        """Return a parameter by name, or None."""
         return next((parameter for parameter in self.parameters if parameter.name == name), None)
 
     def pin_to(self, location: str, digest: str) -> Manifest:
-        """The same with exactly this image."""
+        """Return the manifest with exactly this image."""
         return replace(self, image=replace(self.image, location=location, digest=digest))
 
 
 _PARTS: dict[str, type] = {"stages": AppStage, "parameters": Parameter, "data": Input, "places": AppPlace}
 _LISTS = ("results", "systems")
 _SINGLE: dict[str, type] = {"image": AppImage}
-# Left out where they say nothing, so that manifests from before them keep their hash.
+# Left out if empty, so that older manifests keep their hash.
 _LATER = ("notebook", "title", "places")
 
 
 def to_json(manifest: Manifest) -> dict[str, Any]:
-    """A manifest as plain values, which `from_json` reads again."""
+    """Return a manifest as plain values, for `from_json`."""
     document: dict[str, Any] = {"format": FORMAT}
     for name in (each.name for each in fields(Manifest)):
         value = getattr(manifest, name)
@@ -152,7 +152,7 @@ def _plain(value: Any) -> dict[str, Any]:
 
 
 def from_json(value: Mapping[str, Any]) -> Manifest:
-    """A manifest that was stored; BadManifest if it is none, or of a later format."""
+    """Read a stored manifest; raise BadManifest if it is invalid or of a later format."""
     if value.get("format") != FORMAT:
         raise BadManifest(problem=f"it is of format {value.get('format')!r}, and only {FORMAT} can be read here.")
     values = {name: item for name, item in value.items() if name != "format"}

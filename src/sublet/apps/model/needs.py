@@ -1,6 +1,6 @@
-"""What an app needs beside its image, as far as its manifest and the code that its stages run say it.
+"""Finds what an app needs besides its image, from its manifest and the code that its stages run.
 
-It is read, not run: what is found is told to whoever writes, proposes or reviews the app, with where it was found.
+The code is read, not run; findings are shown to authors, proposers and reviewers, with where they were found.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sublet.apps.model.manifest import OWN, AppPlace, Manifest
 from sublet.apps.model.resources import size_least_run
 from sublet.booking.model.amounts import memory_text
 
-LARGEST = 1 << 20  # bytes of a file that are looked at
+LARGEST = 1 << 20  # bytes of a file that are read
 MOST_FILES = 200
 WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]*")
 NOTEBOOK = ".ipynb"
@@ -25,21 +25,21 @@ COMMENT = re.compile(r"\s*(?:#|//|%)(?!include)")
 
 
 class NeedKind(StrEnum):
-    """What can be needed."""
+    """What an app can need."""
 
-    MOUNT = "mount"  # a folder of the centre's
-    UPLOAD = "upload"  # data that whoever runs it brings
+    MOUNT = "mount"  # a folder of a centre
+    UPLOAD = "upload"  # data that the person who runs it provides
     MPI = "mpi"
-    NETWORK = "network"  # the internet, while it runs
+    NETWORK = "network"  # internet access while it runs
     GPU = "gpu"
-    IMAGE = "image"  # that the operator has given a name
-    NODE = "node"  # large enough for the least that the app takes
-    UNSEEN = "unseen"  # whatever a program of the image needs
+    IMAGE = "image"  # one that the operator has named
+    NODE = "node"  # large enough for the smallest run
+    UNSEEN = "unseen"  # whatever a program in the image needs
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """One thing, and where that is said."""
+    """One need, and where it was found."""
 
     kind: NeedKind
     what: str  # a path, a program, a field
@@ -48,12 +48,12 @@ class Need:
     memory: int = 0  # of a node, in bytes
 
 
-# Folders that containers of CyberGIS-Compute had mounted, and those of the centres themselves.
+# Folders that CyberGIS-Compute mounted in containers, and those of the centres themselves.
 MOUNTED = re.compile(
     r"(?<![\w$}.~-])(/(?:compute_[a-z]+|cvmfs|projects?|gpfs|lustre|scratch|anvil/\w+|expanse/lustre|jet/home"
     r"|data/(?:cigi|keeling))(?=[/\"'\s$;,)]|$))"
 )
-# A program that is in the image and not among the app's files; interpreters and the like need nothing by themselves.
+# A program in the image that isn't among the app's files; interpreters and the like need nothing by themselves.
 OWN_PROGRAM = re.compile(
     r"(?<![\w$}.~/-])(/(?:usr/local|opt)/(?:[\w.-]+/)*"
     r"(?!(?:python|R|Rscript|perl|julia|bash|sh|env|conda|mamba|java)[\d.]*(?![\w.-]))[\w-]+\.(?:sh|py|r|R|jl|exe))(?![\w/])"
@@ -87,48 +87,48 @@ WORDS = {
 
 
 def find_needs(manifest: Manifest, files: Mapping[str, bytes]) -> list[Need]:
-    """All that it needs, each kind of thing once; a mount for each folder."""
+    """Return everything that the app needs, each kind once; mounts once per folder."""
     last_first = reversed(_read(manifest, files))  # so that the first of each is kept
     needs = {(need.kind, need.what if need.kind is NeedKind.MOUNT else ""): need for need in last_first}
     return sorted(needs.values(), key=lambda need: (list(NeedKind).index(need.kind), need.what))
 
 
 def find_named_image(manifest: Manifest) -> list[Need]:
-    """The image, if the manifest has only a name for it, which means something to an operator alone."""
+    """Return the image as a need, if the manifest only has a name for it, which only an operator can resolve."""
     image = manifest.image
     return [Need(NeedKind.IMAGE, image.name, manifest.source)] if image.name and not image.location else []
 
 
 def find_least_node(manifest: Manifest) -> Need:
-    """The smallest node that a run of it fits on."""
+    """Return the smallest node that a run fits on."""
     least = size_least_run(manifest).amounts.shape
     return Need(NeedKind.NODE, node_text(least.cores, least.memory), manifest.source, least.cores, least.memory)
 
 
 def node_text(cores: int, memory: int) -> str:
-    """A size of a node in words."""
+    """Describe the size of a node."""
     return f"{cores} core{'s' if cores > 1 else ''} and {memory_text(memory)} of memory"
 
 
 def describe_need(need: Need) -> str:
-    """A need in words, after `needs`."""
+    """Describe a need, to follow `needs`."""
     return WORDS[need.kind].format(what=need.what, where=need.where)
 
 
 def name_need(need: Need) -> str:
-    """What is needed, in a word or two."""
+    """Name a need in a word or two."""
     return re.split("[:(]", WORDS[need.kind])[0].strip()
 
 
 def name_place(path: str) -> str:
-    """What a place is called that stands for a folder of a centre: `/compute_shared` is compute_shared."""
+    """Return the name of the place that stands for a folder of a centre: `/compute_shared` is compute_shared."""
     return path.strip("/").replace("/", "_")
 
 
 def add_found_places(manifest: Manifest, files: Mapping[str, bytes]) -> Manifest:
-    """The manifest with the folders of centres that its code uses, as places that it sees where there are such.
+    """Return the manifest with the centre folders that its code uses as optional places.
 
-    Sublet's own form says itself what it needs.
+    Sublet's own format states its places itself.
     """
     if manifest.source == OWN:
         return manifest
@@ -155,14 +155,14 @@ def _read(manifest: Manifest, files: Mapping[str, bytes]) -> list[Need]:
 
 
 def _read_lines(path: str, text: str) -> Iterator[tuple[str, str]]:
-    """Each line of code, with where it is; of a notebook those of its cells, without what they have shown."""
+    """Yield each line of code with its position; for a notebook the lines of its code cells, without outputs."""
     if not path.endswith(NOTEBOOK):
         yield from (
             (f"{path}:{number}", line) for number, line in enumerate(text.splitlines(), 1) if not COMMENT.match(line)
         )
         return
     for number, cell in enumerate(_read_code_cells(text), 1):
-        lines = (line.lstrip("!% ") for line in cell.splitlines())  # as the cell's own commands begin
+        lines = (line.lstrip("!% ") for line in cell.splitlines())  # strip the prefixes of cell commands
         yield from ((f"{path}, code cell {number}", line) for line in lines if not COMMENT.match(line))
 
 
@@ -170,7 +170,7 @@ def _read_code_cells(text: str) -> list[str]:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
-        return []  # it is no notebook
+        return []  # not a notebook
     cells: Any = document.get("cells") if isinstance(document, dict) else None
     code = [
         cell
@@ -185,10 +185,11 @@ def _read_cell(source: Any) -> str:
 
 
 def _list_reached(manifest: Manifest, files: Mapping[str, bytes]) -> list[tuple[str, str]]:
-    """The stages, and the files that they name, and those that these name; what is in the image may run any of them."""
+    """List the stages, the files they name, and the files those name; a program in the image may run any of them."""
     reached = [(manifest.source, stage.script or " ".join(stage.argv)) for stage in manifest.stages]
-    seen = set() if manifest.source.endswith((NOTEBOOK, *CODE)) else {manifest.source}  # without one, it is the code
-    for _, text in reached:  # it grows while it is gone through
+    # Without a manifest, the source is the code
+    seen = set() if manifest.source.endswith((NOTEBOOK, *CODE)) else {manifest.source}
+    for _, text in reached:  # it grows during the loop
         named = _find_named(text, list(files))
         named += [path for path in files if path.endswith(CODE)] if OWN_PROGRAM.search(text) else []
         for path in named:
@@ -199,7 +200,7 @@ def _list_reached(manifest: Manifest, files: Mapping[str, bytes]) -> list[tuple[
 
 
 def _find_named(text: str, paths: Sequence[str]) -> list[str]:
-    """The files of the app that a text names, by their paths, or by a module's name."""
+    """Return the app's files that a text names, by path or module name."""
     words = {word.removeprefix("./") for word in WORD.findall(text)}
     words |= {word.removeprefix(folder) for word in words for folder in FOLDERS}
     return [path for path in paths if path in words or path.rpartition("/")[2] in words or _module(path) in words]

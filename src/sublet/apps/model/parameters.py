@@ -1,4 +1,4 @@
-"""The parameters of an app, checked against their schemas: what is wrong, and what would be right."""
+"""Checks an app's parameters against their schemas: what is wrong, and what would be right."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sublet.kernel.patterns import LONGEST as LONGEST_MATCHED
 from sublet.kernel.patterns import pattern_problem
 from sublet.kernel.value_names import value_text
 
-# What a schema of a parameter may say: nothing that leads elsewhere.
+# What a parameter's schema may contain: nothing that refers elsewhere.
 KEYWORDS = frozenset(
     """
     type title description default examples enum const minimum maximum exclusiveMinimum exclusiveMaximum multipleOf
@@ -31,13 +31,13 @@ TYPES = ("string", "integer", "number", "boolean", "array")
 ORDERED = (("minimum", "maximum"), ("minLength", "maxLength"), ("minItems", "maxItems"))
 LONGEST = 100_000  # characters of one value as JSON
 MOST = 500  # parameters of one app
-LONGEST_LIST = 2000  # characters of a list whose items have to match one
-SLOW = "rfc3987_syntax"  # takes a second and more to load, for formats that no parameter has
+LONGEST_LIST = 2000  # characters of a list whose items must match a pattern
+SLOW = "rfc3987_syntax"  # takes more than a second to load, for formats that no parameter has
 
 
 @cache
 def _jsonschema() -> Any:
-    """The library that checks: only who checks needs it, and without what takes long."""
+    """Import jsonschema when it is needed, without the part that loads slowly."""
     if SLOW in sys.modules:
         return importlib.import_module("jsonschema")
     sys.modules[SLOW] = None  # type: ignore[assignment] # as if it were not installed
@@ -48,7 +48,7 @@ def _jsonschema() -> Any:
 
 
 def schema_problems(parameter: Parameter) -> list[tuple[str, str]]:
-    """What is wrong with the schema itself: the keyword, and why."""
+    """Return what is wrong with the schema itself: the keyword, and why."""
     schema = parameter.schema
     problems = [(name, f"there is no {name} here") for name in schema if name not in KEYWORDS]
     if schema.get("type") not in (*TYPES, None):
@@ -76,18 +76,18 @@ def schema_problems(parameter: Parameter) -> list[tuple[str, str]]:
 
 
 def _deeper(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The schemas of its items, of their items, and so on."""
+    """Yield the schemas of its items, of their items, and so on."""
     while isinstance(schema := schema.get("items", ()), Mapping):
         yield schema
 
 
 def is_variable(name: str) -> bool:
-    """Whether a notebook can have a variable of this name; nothing else may be written into its code."""
+    """Whether the name is a valid notebook variable; nothing else may be written into its code."""
     return name.isidentifier() and not iskeyword(name)
 
 
 def check(manifest: Manifest, given: Mapping[str, Any]) -> list[Reason]:
-    """What is wrong with the values, each with its parameter's name, the limit and the nearest good value."""
+    """Return what is wrong with the values, each with the parameter's name, the limit and the nearest valid value."""
     if len(given) > MOST:
         message = f"an app has up to {MOST} parameters, not {len(given)}."
         return [Reason("urn:invalid-value", "parameters", message, str(len(given)), str(MOST))]
@@ -132,7 +132,7 @@ def _reasons(parameter: Parameter, value: Any) -> list[Reason]:
 
 
 def _wrong(parameter: Parameter, value: Any) -> tuple[str, str, Any] | None:
-    """Why a value can't be used, the limit, and the nearest that can; None if it can."""
+    """Return why a value can't be used, the limit, and the nearest valid value; None if it can."""
     schema = {name: item for name, item in parameter.schema.items() if name != "step"}
     if isinstance(value, float) and not math.isfinite(value):
         return "must be a finite number", "", None
@@ -145,7 +145,7 @@ def _wrong(parameter: Parameter, value: Any) -> tuple[str, str, Any] | None:
     if isinstance(value, str) and "\0" in value:
         return "contains a NUL character", "", None
     library = _jsonschema()
-    nowhere = importlib.import_module("referencing").Registry()  # which fetches nothing
+    nowhere = importlib.import_module("referencing").Registry()  # fetches nothing
     checker = library.FormatChecker(FORMATS)
     validator = library.Draft202012Validator(schema, format_checker=checker, registry=nowhere)
     errors = sorted(validator.iter_errors(value), key=lambda error: error.validator != "type")
@@ -153,7 +153,7 @@ def _wrong(parameter: Parameter, value: Any) -> tuple[str, str, Any] | None:
 
 
 def on_step(low: Any, value: Any, step: Any) -> bool:
-    """Whether a value is reached from the least by whole steps; what an author wrote there may be anything."""
+    """Whether a value is reached from the minimum by whole steps; False for invalid steps."""
     try:
         return step > 0 and math.isclose(math.remainder(value - low, step), 0, abs_tol=1e-9)
     except (TypeError, OverflowError, ValueError):
@@ -161,7 +161,7 @@ def on_step(low: Any, value: Any, step: Any) -> bool:
 
 
 def _between_steps(parameter: Parameter, value: Any) -> tuple[str, str, Any] | None:
-    """Why a value can't be used that lies between two steps of a slider; its default and its end are good too."""
+    """Return why a value between two steps of a slider can't be used; its default and maximum are always valid."""
     schema: Mapping[str, Any] = parameter.schema
     step, low, most = schema.get("step", 0), schema.get("minimum", 0), schema.get("maximum")
     if not all(type(number) in (int, float) for number in (step, low, value)) or step <= 0:
@@ -196,7 +196,7 @@ def _describe_error(parameter: Parameter, error: Any, value: Any) -> tuple[str, 
 
 
 def nearest_of(schema: Mapping[str, Any], value: Any) -> Any:
-    """The good value that is nearest to a bad one, as far as that can be told; else the default; else None."""
+    """Return the valid value nearest to an invalid one, if known; otherwise the default, or None."""
     if isinstance(schema.get("enum"), Sequence):
         close = difflib.get_close_matches(str(value)[:200], [str(item) for item in schema["enum"]], 1, 0.5)
         return next((item for item in schema["enum"] if [str(item)] == close), schema.get("default"))
@@ -220,7 +220,7 @@ def _number(value: Any) -> float | None:
 
 
 def clamp(schema: Mapping[str, Any], number: float) -> float:
-    """The number within a schema's bounds that is nearest to this one."""
+    """Return the nearest number within a schema's bounds."""
     low, high = schema.get("minimum", -math.inf), schema.get("maximum", math.inf)
     number = min(max(number, low), high)
     if (step := schema.get("multipleOf")) and step > 0:
@@ -230,7 +230,7 @@ def clamp(schema: Mapping[str, Any], number: float) -> float:
 
 
 def fill_parameters(manifest: Manifest, given: Mapping[str, Any]) -> dict[str, Any]:
-    """All parameters in the manifest's order, with its defaults for those that were not given."""
+    """Return all parameters in the manifest's order, with defaults for those that weren't given."""
     own = {
         parameter.name: given.get(parameter.name, parameter.schema.get("default"))
         for parameter in manifest.parameters
@@ -240,7 +240,7 @@ def fill_parameters(manifest: Manifest, given: Mapping[str, Any]) -> dict[str, A
 
 
 def read(parameter: Parameter | None, text: str) -> Any:
-    """A value that was typed: as it is where text is wanted, else what it is as JSON."""
+    """Convert typed text: unchanged if text is wanted, otherwise parsed as JSON."""
     kind = parameter.schema.get("type") if parameter else None
     if kind == "string" or (kind is None and parameter and _all_text(parameter.schema.get("enum"))):
         return text
@@ -251,7 +251,7 @@ def read(parameter: Parameter | None, text: str) -> Any:
 
 
 def as_typed(manifest: Manifest, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Values that came as text, because a form had nothing else, as their schemas want them."""
+    """Convert values that came as text from a form to the types of their schemas."""
     known = {parameter.name: parameter for parameter in manifest.parameters}
     return {
         name: read(known[name], value) if name in known and isinstance(value, str) else value

@@ -1,4 +1,4 @@
-"""Git repositories as they are named: which addresses, branches and commits can be used."""
+"""Git repositories: which addresses, branches and commits are valid."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ KEYED = re.compile(r"^(ssh|git\+ssh|ssh\+git)://|^[^/@:]+@[^/:]+:")
 COMMIT = re.compile(r"[0-9a-f]{40}")
 NOT_IN_BRANCH = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|^[-/.]|[/.]$|/\.|\.lock(/|$)")
 NOT_IN_ADDRESS = re.compile(r"[\x00-\x20\x7f\\\"'<>`]")
-# In what people review nothing may hide: these move a terminal's cursor, turn the text around, or show nothing at all.
+# Nothing may hide from reviewers: these move a terminal's cursor, reverse the text, or are invisible.
 UNSEEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]|\r(?!\n)")
 LONGEST_ADDRESS, LONGEST_BRANCH = 500, 200
 
 
 @dataclass(frozen=True, slots=True)
 class RepositoryAddress:
-    """Where a repository is."""
+    """The address of a repository."""
 
     text: str
     scheme: str  # https, http or file
@@ -32,10 +32,10 @@ class RepositoryAddress:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A repository's files at one commit, and what that commit says of itself."""
+    """A repository's files at one commit, and the commit's metadata."""
 
     repository: str
-    branch: str  # as in `main`; of a tag `tags/v1`
+    branch: str  # such as `main`; for a tag `tags/v1`
     commit: str
     author: str
     written: str  # the author's own time, as ISO 8601
@@ -44,7 +44,7 @@ class Snapshot:
 
 
 def read_address(text: str) -> RepositoryAddress:
-    """The address of a repository, or BadRepository."""
+    """Parse a repository's address; raise BadRepository if it can't be used."""
     address = text.strip()
     if KEYED.match(address):
         raise BadRepository(address=address, why="this service has no key for ssh; name it by https")
@@ -69,26 +69,26 @@ def read_address(text: str) -> RepositoryAddress:
 
 
 def check_branch(branch: str) -> str:
-    """The same branch, if git would take it for one; a word that reads as an option is none."""
+    """Return the branch; raise BadRepository if git wouldn't accept it, or would take it for an option."""
     if not branch or len(branch) > LONGEST_BRANCH or NOT_IN_BRANCH.search(branch):
         raise BadRepository(f"{branch[:80]!r} can't be the name of a branch.", hint="Write it as in: --branch main")
     return branch
 
 
 def check_commit(commit: str) -> str:
-    """The same commit in small letters, if it is a whole one."""
+    """Return the commit in lower case; raise BadRepository if it isn't a full one."""
     if not COMMIT.fullmatch(commit.lower()):
         raise BadRepository(f"{commit[:80]!r} is not a whole commit.", hint="Write all its 40 hexadecimal digits.")
     return commit.lower()
 
 
 def show_hidden(text: str) -> str:
-    """The same text, with what would not be seen written out."""
+    """Return the text with invisible characters written out."""
     return UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def check_names(paths: Iterable[str]) -> None:
-    """Refuse names that git itself would read, on any file system; BadTree says which."""
+    """Raise BadTree for names that git itself would read on any file system, or with invisible characters."""
     for path in paths:
         if any(_like_git(part) for part in path.split("/")):
             raise BadTree(why=f"it has a file called {path[:200]!r}, which git itself would read")
@@ -102,10 +102,10 @@ def _like_git(part: str) -> bool:
 
 
 def is_same_repository(first: str, other: str) -> bool:
-    """Whether two addresses are one repository, in whichever way each is written."""
+    """Whether two addresses mean the same repository."""
     return plain_address(first) == plain_address(other)
 
 
 def plain_address(repository: str) -> str:
-    """A repository's address, so that two ways to write it are one."""
+    """Normalize a repository's address, for comparison."""
     return repository.lower().rstrip("/").removesuffix(".git")

@@ -1,4 +1,4 @@
-"""A request for an app, fitted to what its manifest says it can use."""
+"""Fits a request for an app to what its manifest allows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ USUAL = Request(None).duration
 
 
 def fit_request(request: Request, manifest: Manifest) -> Request | Reason:
-    """The request with the app's own resources, and those that were asked for where the app can use them."""
+    """Return the request with the app's resources, adjusted to those requested if the app can use them."""
     try:
         wanted = _read_amounts(request, manifest) | _read_named_amounts(request, manifest)
     except BadAmount as error:
@@ -34,15 +34,15 @@ def fit_request(request: Request, manifest: Manifest) -> Request | Reason:
     if isinstance(places, Reason):
         return places
     executable = request.executable
-    if executable and (size.tasks > 1 or "tasks" in manifest.resources):  # one is an answer too
+    if executable and (size.tasks > 1 or "tasks" in manifest.resources):  # even if it is one
         executable = replace(executable, fields={**executable.fields, "tasks": size.tasks})
     return replace(request, executable=executable, compute=compute, duration=size.amounts.time, places=places)
 
 
 def add_places(request: Request, manifest: Manifest) -> tuple[PlaceWish, ...] | Reason:
-    """The places of the manifest, then those of the asker, who can't choose where an app sees them.
+    """Return the manifest's places, then the request's, which can't choose where an app sees them.
 
-    What lay over its code or its image would run unreviewed.
+    A place mounted over its code or image would run unreviewed code.
     """
     if moved := next((wish for wish in request.places if wish.path), None):
         told = f"An app sees the place {moved.name} where its manifest says, or whoever declared it."
@@ -62,7 +62,7 @@ def add_places(request: Request, manifest: Manifest) -> tuple[PlaceWish, ...] | 
 
 
 def _read_amounts(request: Request, manifest: Manifest) -> dict[str, int]:
-    """What was asked for, by the manifest's names, as far as it isn't what any request has by itself."""
+    """Return the requested amounts by the manifest's names, except those that are every request's defaults."""
     executable = request.executable
     tasks = executable.fields.get("tasks") if executable else None
     asked = {
@@ -77,7 +77,7 @@ def _read_amounts(request: Request, manifest: Manifest) -> dict[str, int]:
 
 
 def _read_named_amounts(request: Request, manifest: Manifest) -> dict[str, int]:
-    """What was asked for by the manifest's own names."""
+    """Return the amounts that were requested by the manifest's own names."""
     said: Any = request.executable.fields.get("resources") if request.executable else None
     given = said if isinstance(said, Mapping) else {}
     amounts = {str(name): parse(str(name), value) if name in NAMES else 0 for name, value in given.items()}
@@ -87,7 +87,7 @@ def _read_named_amounts(request: Request, manifest: Manifest) -> dict[str, int]:
 
 
 def _cores(manifest: Manifest) -> str:
-    """What a manifest calls cores: one that knows tasks alone has one for each."""
+    """Return the manifest's name for cores: `tasks` if it only knows tasks, which have one core each."""
     return "tasks" if "tasks" in manifest.resources and "cores" not in manifest.resources else "cores"
 
 

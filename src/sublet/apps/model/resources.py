@@ -1,4 +1,4 @@
-"""The resources of an app: their names and units, what may be asked for, and what that is in nodes and cores."""
+"""The resources of an app: their names and units, what may be requested, and what that is in nodes and cores."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from sublet.kernel.errors import BadAmount
 from sublet.kernel.texts import describe_duration
 
 COUNT, MEMORY, TIME = "count", "memory", "time"
-# name → what it is counted in, and the least that makes sense
+# name → its unit, and the least that makes sense
 NAMES: dict[str, tuple[str, int]] = {
     "nodes": (COUNT, 1),
     "tasks": (COUNT, 1),  # copies of the execution stage, over all nodes
-    "cores": (COUNT, 1),  # for each task
-    "memory": (MEMORY, MIB),  # for each node
+    "cores": (COUNT, 1),  # per task
+    "memory": (MEMORY, MIB),  # per node
     "memory_per_core": (MEMORY, MIB),
     "memory_per_gpu": (MEMORY, MIB),
-    "gpus": (COUNT, 0),  # for each node
+    "gpus": (COUNT, 0),  # per node
     "gpus_per_task": (COUNT, 0),
     "gpus_in_all": (COUNT, 0),
     "time": (TIME, 1),
@@ -42,14 +42,14 @@ DEFAULT_TIME = timedelta(hours=2)
 
 @dataclass(frozen=True, slots=True)
 class Sized:
-    """What one run of an app takes, and how many tasks it starts over all nodes."""
+    """The amounts of one run of an app, and the tasks that it starts over all nodes."""
 
     amounts: Amounts
     tasks: int = 1
 
 
 def parse(name: str, value: object) -> int:
-    """An amount of a resource as a number: `8GiB` in bytes, `2h` in seconds; BadAmount if it isn't one."""
+    """Parse an amount of a resource: `8GiB` to bytes, `2h` to seconds; raise BadAmount if it is invalid."""
     unit, least = NAMES[name]
     if unit == COUNT:
         return parse_count(value, f"a number of {name}", least)
@@ -63,7 +63,7 @@ def parse(name: str, value: object) -> int:
 
 
 def text(name: str, amount: int) -> str:
-    """An amount as a person reads it."""
+    """Format an amount for people."""
     unit = NAMES[name][0]
     if unit == TIME:
         return describe_duration(timedelta(seconds=amount))
@@ -71,7 +71,7 @@ def text(name: str, amount: int) -> str:
 
 
 def wrong(manifest: Manifest, wanted: Mapping[str, int]) -> list[Reason]:
-    """What of the amounts that are wanted the app's manifest doesn't allow."""
+    """Return which of the wanted amounts the manifest doesn't allow."""
     reasons = []
     for name, amount in wanted.items():
         bounds = manifest.resources.get(name)
@@ -93,13 +93,13 @@ def wrong(manifest: Manifest, wanted: Mapping[str, int]) -> list[Reason]:
 
 
 def _between_steps(bounds: ResourceBounds, amount: int) -> bool:
-    """Whether an amount is none of those that a slider has: from the least or from nought on, its default, its end."""
+    """Whether an amount is none of a slider's: in steps from the minimum or from zero, its default, or its maximum."""
     off = (amount - bounds.min) % bounds.step and amount % bounds.step
     return bool(off) and amount not in (bounds.default, bounds.max)
 
 
 def _fill_unsaid(manifest: Manifest, name: str, amount: int) -> list[Reason]:
-    """What the manifest says nothing of is as it is by itself."""
+    """Return a reason if an amount that the manifest doesn't mention differs from its default."""
     least = NAMES[name][1]
     if NAMES[name][0] != COUNT or amount == least:
         return []
@@ -112,7 +112,7 @@ def _reason(name: str, message: str, wanted: str, limit: str, nearest: str = "")
 
 
 def size_run(manifest: Manifest, wanted: Mapping[str, int] | None = None) -> Sized:
-    """What a run takes: what is wanted, else the manifest's defaults, put together for each node."""
+    """Return the size of a run: the wanted amounts, or the manifest's defaults, per node."""
     given = {name: bounds.default for name, bounds in manifest.resources.items()} | dict(wanted or {})
     tasks = given.get("tasks", 1)
     nodes = given.get("nodes", 1)
@@ -127,13 +127,13 @@ def size_run(manifest: Manifest, wanted: Mapping[str, int] | None = None) -> Siz
 
 
 def size_least_run(manifest: Manifest) -> Sized:
-    """The least that a run can take of each node: all at its least, on as many nodes as can be."""
+    """Return the smallest run per node: everything at its minimum, on as many nodes as possible."""
     least = {name: bounds.min for name, bounds in manifest.resources.items()}
     return size_run(manifest, least | {name: manifest.resources[name].max for name in ("nodes",) if name in least})
 
 
 def check_bounds(name: str, bounds: ResourceBounds) -> Sequence[str]:
-    """What is wrong with the bounds themselves, in words."""
+    """Return what is wrong with the bounds themselves."""
     least = NAMES[name][1]
     problems = []
     if bounds.min < least:

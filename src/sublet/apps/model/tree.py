@@ -1,4 +1,4 @@
-"""The files of an app: one archive that is always the same for the same files, and the hash that names it."""
+"""The files of an app as one reproducible archive, and the hash that names it."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ MOST_FILES = 20_000
 MOST_BYTES = 256 << 20
 LONGEST_PATH = 1000
 SCHEME = "app"
-KIND = "app-tree"  # of data: a kind of executable brings it, and no request can name it
+KIND = "app-tree"  # of data: brought by a kind of executable only, never named by a request
 _HASH = re.compile(r"[0-9a-f]{64}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
 class TreeFile:
-    """One file of a tree, or a symbolic link to another."""
+    """One file of a tree, or a symbolic link."""
 
     path: str  # below the tree, with /
     content: bytes = b""
     executable: bool = False
-    link: str = ""  # of a symbolic link: where it leads
+    link: str = ""  # the target of a symbolic link
 
 
 def archive_of(files: Iterable[TreeFile]) -> bytes:
-    """The files as one tar, the same bytes for the same files; BadTree says which of them can't be in it."""
+    """Pack files as a tar, with the same bytes for the same files; raise BadTree if one can't be included."""
     held = sorted(files, key=lambda file: file.path.encode("utf-8", "surrogateescape"))
     check(held)
     target = io.BytesIO()
@@ -53,23 +53,23 @@ def _entry(file: TreeFile) -> tarfile.TarInfo:
 
 
 def hash_of(archive: bytes) -> str:
-    """What an archive is called."""
+    """Return the hash that names an archive."""
     return hashlib.sha256(archive).hexdigest()
 
 
 def location_of(tree: str) -> str:
-    """Where the app's mover finds a tree."""
+    """Return the location by which the app mover finds a tree."""
     return f"{SCHEME}:{tree}"
 
 
 def tree_of(location: str) -> str:
-    """The hash in a location; empty if there is none."""
+    """Return the hash in a location; empty if there is none."""
     scheme, _, tree = location.partition(":")
     return tree if scheme == SCHEME and _HASH.fullmatch(tree) else ""
 
 
 def files_of(archive: bytes) -> list[TreeFile]:
-    """The files in an archive; BadTree if it has anything else, or more than a tree may have."""
+    """Read the files of an archive; raise BadTree if it has anything else, or too much."""
     files: list[TreeFile] = []
     try:
         with tarfile.open(fileobj=io.BytesIO(archive), mode="r:") as opened:
@@ -93,7 +93,7 @@ def _file(opened: tarfile.TarFile, entry: tarfile.TarInfo) -> TreeFile:
 
 
 def check(files: Sequence[TreeFile]) -> None:
-    """See that all of them stay inside the tree and are not too many; BadTree says what doesn't."""
+    """Raise BadTree unless all files stay inside the tree and within the limits."""
     if len(files) > MOST_FILES:
         raise BadTree(why=f"it has more than {MOST_FILES} files")
     if sum(len(file.content) for file in files) > MOST_BYTES:
@@ -126,7 +126,7 @@ def _check_path(path: str) -> None:
 
 
 def _check_link(file: TreeFile) -> None:
-    """Upward steps come first: after them the way leads down, and every link on it stays inside too."""
+    """Raise BadTree unless a link stays inside the tree; upward steps must come first."""
     where = posixpath.normpath(posixpath.join(posixpath.dirname(file.path), file.link))
     inside = not file.link.startswith("/") and where != ".." and not where.startswith("../")
     steps = [step for step in file.link.split("/") if step not in ("", ".")]

@@ -1,4 +1,4 @@
-"""A tree without links: each is what it leads to, so that nothing on its way to where it runs has to follow one."""
+"""Resolves the links of a tree, so that nothing has to follow links later."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from sublet.apps.model.tree import MOST_BYTES, MOST_FILES, TreeFile
 from sublet.kernel.errors import BadTree
 
 MOST_STEPS = 40  # links on the way to one file
-MOST_LOOKS = 2_000_000  # at files, for all links to directories together
+MOST_LOOKS = 2_000_000  # files visited, for all links to directories together
 
 
 def without_links(files: Sequence[TreeFile]) -> list[TreeFile]:
-    """The same files with links put out; a link that leads nowhere is left out, and BadTree if one never ends."""
+    """Return the files with links replaced by their targets.
+
+    Dangling links are dropped, and BadTree is raised for cycles.
+    """
     links = _Links(files)
     files_there: list[TreeFile] = []
     size = 0
@@ -33,7 +36,7 @@ class _Links:
         self._left = MOST_LOOKS
 
     def of(self, file: TreeFile, place: str, depth: int) -> Iterator[TreeFile]:
-        """A file, or all that a link leads to, at a place."""
+        """Yield a file, or everything that a link leads to, at a path."""
         if not file.link:
             yield replace(file, path=place)
             return
@@ -52,7 +55,7 @@ class _Links:
                 yield from self.of(other, f"{place}/{path[len(below) :]}", depth + 1)
 
     def _end(self, file: TreeFile) -> str:
-        """The path to which a link leads in the end; empty for the tree itself."""
+        """Return the path that a link finally leads to; empty for the tree itself."""
         left = _join(file.path, file.link).split("/")
         at, steps = "", 0
         while left:

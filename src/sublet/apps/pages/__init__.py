@@ -1,1 +1,1 @@
-"""Pages: apps, their review, and the form that runs one."""
+"""Pages of apps, their review, and the form that runs one."""

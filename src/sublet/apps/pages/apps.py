@@ -1,4 +1,4 @@
-"""Apps: the list, proposing one, and the page on which a reviewer sees all of a version and decides."""
+"""The pages of apps: the list, proposals, and the page on which a reviewer sees a version and decides."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ASKED = ("repository", "branch", "commit", "name", "maintainer")
 
 
 async def listing(request: Request) -> Response:
-    """The apps that the visitor may see, and a form to propose one."""
+    """Show the apps that the visitor may see, and a form to propose one."""
     return await _list(request, await visitor(request))
 
 
@@ -50,7 +50,7 @@ async def _list(
 
 
 async def propose(request: Request) -> Response:
-    """Bring a repository before the reviewers."""
+    """Propose a repository."""
     who, form = await read_form(request)
     fields = {name: form.get(name, "").strip() for name in ASKED}
     try:
@@ -61,7 +61,7 @@ async def propose(request: Request) -> Response:
 
 
 async def version(request: Request) -> Response:
-    """One version: all that is decided on, and what is new in it."""
+    """Show one version: everything to decide on, and what is new in it."""
     return await _version(request, await visitor(request))
 
 
@@ -83,7 +83,7 @@ async def _version(request: Request, who: Visitor, wrong: SubletError | None = N
 
 
 async def decide(request: Request) -> Response:
-    """Approve exactly what was on the page, refuse it, or take an approval back."""
+    """Approve exactly what was shown, refuse it, or revoke an approval."""
     change = change_of(request, CHANGES)
     who, form = await read_form(request)
     try:

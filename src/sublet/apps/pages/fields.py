@@ -1,4 +1,4 @@
-"""One parameter of an app as a field of a form: what a browser asks, and within which bounds."""
+"""A parameter of an app as a form field, with its bounds."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from sublet.apps.model.manifest import Parameter
 from sublet.apps.model.parameters import on_step, read
 from sublet.web.fields import TICKED, Field
 
-LONG = 200  # characters of a text that gets several lines
-# Of texts: their format → what a browser asks for
+LONG = 200  # characters from which a text gets several lines
+# format of a text → type of the browser's input
 FORMATS = {"date": "date", "email": "email"}
 BOUNDS = {"minimum": "at least", "exclusiveMinimum": "more than", "maximum": "at most", "exclusiveMaximum": "less than"}
 
 
 def field_of(parameter: Parameter, key: str, id: str, value: str) -> Field:
-    """The field for a parameter, holding a value."""
+    """Return the field for a parameter, with its value."""
     schema = parameter.schema
     title = str(schema.get("title") or parameter.name)
     needed = {} if parameter.has_default else {"required": ""}
@@ -37,7 +37,7 @@ def field_of(parameter: Parameter, key: str, id: str, value: str) -> Field:
 
 
 def show_value(parameter: Parameter, value: Any) -> str:
-    """A value as it stands in its field, from which it is read again."""
+    """Format a value for its field, so that it can be read again."""
     schema = parameter.schema
     if schema.get("type") == "boolean" and "enum" not in schema:
         return TICKED if value else ""
@@ -51,7 +51,7 @@ def _words(value: Any) -> str:
 
 
 def _text(schema: Mapping[str, Any], value: str) -> tuple[str, dict[str, str]]:
-    """How a text is asked for, and its bounds; the browser's are a help, the service's count."""
+    """Return the control for a text, and its bounds; the browser's checks are a help, the service's count."""
     lengths = {name.lower(): str(schema[name]) for name in ("minLength", "maxLength") if name in schema}
     if schema.get("type") != "string":
         return "text", {}
@@ -65,7 +65,7 @@ def _text(schema: Mapping[str, Any], value: str) -> tuple[str, dict[str, str]]:
 
 
 def _range(parameter: Parameter) -> dict[str, str]:
-    """The bounds of a number, and the step from its least, as far as the default is one of them."""
+    """Return the bounds of a number, and its step from the minimum if the default fits it."""
     schema = parameter.schema
     low, high = schema.get("minimum"), schema.get("maximum")
     attributes = {name: json.dumps(value) for name, value in (("min", low), ("max", high)) if value is not None}
@@ -77,7 +77,7 @@ def _range(parameter: Parameter) -> dict[str, str]:
 
 
 def _hint(schema: Mapping[str, Any]) -> str:
-    """What it is, and what it may be."""
+    """Return a hint: the description, and which values are allowed."""
     bounds = {name: f"{word} {json.dumps(schema[name])}" for name, word in BOUNDS.items() if name in schema}
     if "minimum" in schema and "maximum" in schema:
         bounds = {"minimum": f"{json.dumps(schema['minimum'])} to {json.dumps(schema['maximum'])}"}

@@ -1,4 +1,4 @@
-"""The form in which an app is run: made from its manifest, read into a wish, with reasons put beside its fields."""
+"""The form that runs an app: built from its manifest, read into a request, with reasons shown beside its fields."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LABELS = {
     "time": "For how long",
 }
 MEMORY = ("memory", "memory_per_core", "memory_per_gpu")
-# What a request calls it → the resources of a manifest that it can come from, the likeliest first.
+# A request's field → the manifest's resources that it can come from, likeliest first.
 SOURCES = {
     "nodes": ("nodes",),
     "cores": ("cores", "tasks"),
@@ -53,7 +53,7 @@ NTH = re.compile(r"data\[(.*?)\]")
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """All that can be chosen for a run of one version."""
+    """Everything that can be chosen for a run of one version."""
 
     parameters: tuple[Field, ...]
     resources: tuple[Field, ...]
@@ -61,14 +61,14 @@ class Form:
     data: tuple[Field, ...]
     where: Field
     name: Field
-    more: Field | None  # other parameters, where the app takes any
+    more: Field | None  # other parameters, if the app takes any
     send: Field  # where results go
     options: tuple[Field, ...]  # of a cluster's scheduler
     ids: Mapping[str, str] = field(default_factory=dict)  # of each field, by the name under which it is sent
 
     @property
     def count(self) -> int:
-        """How many fields it has."""
+        """The number of fields."""
         return len(self.ids)
 
 
@@ -78,7 +78,7 @@ def form_of(
     values: Values | None = None,
     choosable: Collection[Spec] = tuple(scheduler_specs().values()),
 ) -> Form:
-    """The form for a manifest, the places and scheduler options that are open, with defaults or as it was filled in."""
+    """Build the form for a manifest, the available places and scheduler options, with defaults or the given values."""
     given = values if values is not None else first_values(manifest, places)
     parameters = tuple(
         field_of(one, f"{PARAMETER}{one.name}", f"parameter-{number}", given.get(f"{PARAMETER}{one.name}", ""))
@@ -111,14 +111,14 @@ def form_of(
 
 
 def bounds_of(manifest: Manifest) -> dict[str, ResourceBounds | None]:
-    """The resources that can be asked for, in their usual order; None: as much of it as one likes."""
+    """Return the resources that can be requested, in their usual order; None: no bounds."""
     given = manifest.resources
     free = {"time"} | (set() if given.keys() & set(MEMORY) else {"memory"})
     return {name: given.get(name) for name in NAMES if name in given or name in free}
 
 
 def inputs_of(manifest: Manifest) -> tuple[Input, ...]:
-    """What it reads; of the forms that have one folder and say nothing, that folder."""
+    """Return the app's inputs; for formats with one folder that state none, that folder."""
     folder = (Input("data", description="the folder that the app reads"),) if manifest.one_folder else ()
     return manifest.data or folder
 
@@ -146,7 +146,7 @@ def _input(item: Input, id: str, value: str) -> Field:
 
 
 def first_values(manifest: Manifest, places: Sequence[str]) -> Values:
-    """What the form holds before anybody typed."""
+    """Return the initial values of the form."""
     values = {
         f"{PARAMETER}{parameter.name}": show_value(parameter, parameter.schema["default"])
         for parameter in manifest.parameters
@@ -160,7 +160,7 @@ def first_values(manifest: Manifest, places: Sequence[str]) -> Values:
 
 
 def values_of(manifest: Manifest, places: Sequence[str], request: Request) -> Values:
-    """What to type to run it again as it was asked for."""
+    """Return the values that repeat an earlier request."""
     fields = request.executable.fields if request.executable else {}
     values = first_values(manifest, places)
     given = fields.get("parameters") or {}
@@ -179,13 +179,13 @@ def values_of(manifest: Manifest, places: Sequence[str], request: Request) -> Va
 
 
 def read_typed(manifest: Manifest, form: Mapping[str, str]) -> Values:
-    """The form's fields as they were typed, and nothing else; a box that is not ticked is not sent."""
+    """Return the form's fields as typed; unticked boxes aren't sent."""
     keys = form_of(manifest, ()).ids
     return {key: form[key].replace("\r\n", "\n") for key in keys if key in form}
 
 
 def check(manifest: Manifest, values: Values) -> dict[str, FormError]:
-    """What can't be read at all, field by field."""
+    """Return the errors of fields that can't be parsed."""
     wrong: dict[str, FormError] = {}
     for name, typed in _amounts(manifest, values).items():
         try:
@@ -199,7 +199,7 @@ def check(manifest: Manifest, values: Values) -> dict[str, FormError]:
 
 
 def wish_of(version: Version, manifest: Manifest, values: Values) -> AppWish:
-    """What was filled in, as a wish; what was left empty is left out, unless that is a value."""
+    """Convert the values to a request; empty fields are left out, unless empty is a value."""
     chosen: dict[str, Any] = {}
     for each in manifest.parameters:
         typed = _value(each, values.get(f"{PARAMETER}{each.name}"))
@@ -245,7 +245,7 @@ def _amount(name: str, text: str) -> str | int:
 
 
 def beside(manifest: Manifest, values: Values, reasons: Iterable[Reason]) -> tuple[dict[str, FormError], list[Reason]]:
-    """Each reason at the field that it is about, the first of each; and those that are about none."""
+    """Assign each reason to its field, one per field; return also those that belong to none."""
     wrong: dict[str, FormError] = {}
     others: list[Reason] = []
     for reason in reasons:
@@ -258,7 +258,7 @@ def beside(manifest: Manifest, values: Values, reasons: Iterable[Reason]) -> tup
 
 
 def key_of(manifest: Manifest, values: Values, path: str) -> str:
-    """The form's field that a field of the request came from; empty if it is none of them."""
+    """Return the form's field that a field of the request came from; empty if there is none."""
     keys = form_of(manifest, ()).ids
     plain = path.removeprefix("executable.")
     if plain.startswith(PARAMETER):

@@ -1,4 +1,4 @@
-"""An app's page: what it does, its versions, and the form that runs it."""
+"""An app's page: its description, versions, and the form that runs it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MOST_FIELDS = 1000  # an app may have many parameters
 
 @dataclass(frozen=True, slots=True)
 class FormAnswer:
-    """Why it was not done: beside the fields, and what is about none of them."""
+    """Why the request failed: errors beside fields, and others."""
 
     wrong: dict[str, FormError]
     others: Sequence[FormError]
@@ -41,7 +41,7 @@ class FormAnswer:
 
 
 async def look(request: Request) -> Response:
-    """An app with its versions, and a form: empty, or filled in as an earlier request was."""
+    """Show an app with its versions and a form, empty or filled in from an earlier request."""
     who = await visitor(request)
     service = service_of(request)
     try:
@@ -58,7 +58,7 @@ async def look(request: Request) -> Response:
 
 
 async def _draw_closed(request: Request, who: Visitor) -> Response:
-    """An app that exists but is not open to the visitor: what stands against it, and how to ask for access."""
+    """Show an app that isn't open to the visitor: why, and how to request access."""
     service, name = service_of(request), request.path_params["name"]
     standings = () if service.access.quotas.is_open else await service.access.rules.standing(who.person)
     standing_there = next(
@@ -71,7 +71,7 @@ async def _draw_closed(request: Request, who: Visitor) -> Response:
 
 
 async def send(request: Request) -> Response:
-    """Ask for it; a NO comes back with the form as it was filled in, and the reasons beside its fields."""
+    """Request offers; if there are none, show the form as filled in, with the reasons beside its fields."""
     who, form = await read_form(request, MOST_FIELDS)
     service = service_of(request)
     state = await service.apps.catalogue.app(request.path_params["name"], who.person)
@@ -94,7 +94,7 @@ async def send(request: Request) -> Response:
 
 
 def _refusal(manifest: Manifest, values: Values, error: SubletError) -> FormAnswer:
-    """An error at the field that it names, if that is one of the form's."""
+    """Return an error at the field that it names, if the form has it."""
     path = error.values.get("field") if isinstance(error, BadRequest) else None
     key = key_of(manifest, values, path) if isinstance(path, str) else ""
     wrong = FormError(error.message, error.advice)
@@ -102,7 +102,7 @@ def _refusal(manifest: Manifest, values: Values, error: SubletError) -> FormAnsw
 
 
 def _no(manifest: Manifest, values: Values, reasons: Sequence[Reason], places: Places) -> FormAnswer:
-    """A NO; what speaks against places that are not open anyway is left out."""
+    """Return the reasons for no offers, without those about places that aren't open anyway."""
     usable = [reason for reason in reasons if not reason.platform or reason.platform in places.names] or reasons
     wrong, others = beside(manifest, values, usable)
     rest = dict.fromkeys((reason.message, reason.nearest) for reason in others)

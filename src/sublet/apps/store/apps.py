@@ -38,30 +38,30 @@ class AppStore:
     """The apps, as one transaction sees and changes them."""
 
     def __init__(self, sql: Sql) -> None:
-        """Of this transaction."""
+        """Work in this transaction."""
         self._sql = sql
 
     def add(self, app: App) -> None:
-        """Record a new app."""
+        """Add an app."""
         row = {"name": app.name, "person": plain(app.person), "repository": plain(app.repository)}
         self._sql.change(ADD_APP, {**row, "created": micros(app.created)})
 
     def get(self, name: str) -> App | None:
-        """One, by its name."""
+        """Return an app by name."""
         row = self._sql.row(APP, {"of_name": plain(name)})
         return _app(row) if row else None
 
     def list(self) -> list[App]:
-        """All of them, by name."""
+        """List all apps, by name."""
         return [_app(row) for row in self._sql.rows(APPS, {})]
 
     def next_number(self, app: str) -> int:
-        """The number of an app's next version."""
+        """Return the number of an app's next version."""
         row = self._sql.row(NEXT, {"of_app": app})
         return int(row[0]) if row else 1
 
     def add_version(self, version: Version) -> None:
-        """Record a new version."""
+        """Add a version."""
         about = {name: getattr(version, name) for name in ("author", "written", "subject", "findings")}
         self._sql.change(
             ADD,
@@ -77,27 +77,27 @@ class AppStore:
         )
 
     def version(self, id: str) -> Version | None:
-        """One, by its id."""
+        """Return a version by id."""
         row = self._sql.row(GET, {"of_id": plain(id)})
         return _version(row) if row else None
 
     def find_number(self, app: str, number: int) -> Version | None:
-        """One of an app's."""
+        """Return a version of an app by number."""
         row = self._sql.row(NUMBERED, {"of_app": plain(app), "of_number": number})
         return _version(row) if row else None
 
     def versions(self, app: str) -> Sequence[Version]:
-        """All of an app's, the newest first."""
+        """Return all versions of an app, newest first."""
         return [_version(row) for row in self._sql.rows(OF_APP, {"of_app": plain(app)})]
 
     def newest(self, app: str, *states: VersionState) -> Version | None:
-        """The newest of an app's that is in one of these states; in any, if none is named."""
+        """Return the newest version of an app in one of these states, or in any if none is given."""
         return next((version for version in self.versions(app) if not states or version.state in states), None)
 
     def decide(
         self, id: str, state: VersionState, when: Collection[VersionState], *, now: datetime, by: str, why: str
     ) -> bool:
-        """Decide on a version; False if it is in none of the states from which that can be."""
+        """Decide on a version; return False if its state doesn't allow that."""
         changed = update(versions).where(V.id == id, V.state.in_([one.value for one in when]))
         return bool(
             self._sql.modify(
@@ -106,22 +106,22 @@ class AppStore:
         )
 
     def count_open(self, person: str) -> int:
-        """How many proposals of a person nobody has decided on."""
+        """Count a person's undecided proposals."""
         return self._sql.number(OPEN, {"of_person": plain(person)})
 
     def sessions(self, ids: Collection[str]) -> Sequence[str]:
-        """The sessions that are being worked on and run one of these versions, and those that are offered."""
+        """Return the active and offered sessions of these versions."""
         phases = [Phase.OFFERED.value, *(phase.value for phase in ACTIVE)]
         query = select(sessions.c.id).where(sessions.c.app.in_(list(ids)), sessions.c.phase.in_(phases))
         return [row[0] for row in self._sql.select(query)]
 
     def trees(self, since: datetime) -> set[str]:
-        """The archives that are needed: of what can be run or decided on, and of what was decided on lately."""
+        """Return the archives that are needed: of versions that can be run or decided on, or were decided on lately."""
         needed = or_(V.state.in_(["proposed", "approved"]), V.decided >= micros(since))
         return {row[0] for row in self._sql.select(select(V.tree).where(needed))}
 
     def reviewers(self) -> Sequence[str]:
-        """Those who may decide."""
+        """Return the people who may decide on apps."""
         return [row[0] for row in self._sql.rows(REVIEWERS, {})]
 
 

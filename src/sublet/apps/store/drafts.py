@@ -1,4 +1,4 @@
-"""Jobs of old clients, until they are sessions, and which session each became."""
+"""Jobs of old clients until they are sessions, and the session that each became."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class DraftStore:
     """The drafts, as one transaction sees and changes them."""
 
     def __init__(self, sql: Sql) -> None:
-        """Of this transaction."""
+        """Work in this transaction."""
         self._sql = sql
 
     def add(self, draft: Draft) -> None:
-        """A new one."""
+        """Add a draft."""
         self._sql.change(
             ADD,
             {
@@ -49,40 +49,40 @@ class DraftStore:
         )
 
     def get(self, id: str) -> Draft | None:
-        """One, by its id."""
+        """Return a draft by id."""
         row = self._sql.row(GET, {"draft_id": plain(id)})
         return None if row is None else _draft(row)
 
     def of(self, person: str, limit: int = 1000) -> list[Draft]:
-        """A person's, newest first."""
+        """List a person's drafts, newest first."""
         return [_draft(row) for row in self._sql.rows(LIST, {"of_person": plain(person), "most": limit})]
 
     def count_open(self, person: str) -> int:
-        """How many of a person's were not submitted."""
+        """Count a person's drafts that weren't submitted."""
         return self._sql.number(OPEN, {"of_person": plain(person)})
 
     def set(self, draft: Draft) -> bool:
-        """Keep other fields; False if it was submitted meanwhile."""
+        """Update a draft's fields; return False if it was submitted meanwhile."""
         return self._sql.change(SET, _describe_changes(draft)) > 0
 
     def keep(self, draft: Draft) -> None:
-        """Keep other fields, though it was submitted."""
+        """Update a draft's fields, even if it was submitted."""
         self._sql.change(KEEP, _describe_changes(draft))
 
     def submit(self, id: str, session: str, now: datetime) -> bool:
-        """It has become this session; False if it was one already."""
+        """Record the session that a draft became; return False if it was submitted already."""
         return self._sql.change(SUBMIT, {"draft_id": id, "s": session, "c": micros(now)}) > 0
 
     def reopen(self, id: str, session: str) -> None:
-        """It has not become this session after all."""
+        """Undo a submission that failed."""
         self._sql.change(REOPEN, {"draft_id": id, "s": session})
 
     def delete(self, draft: Draft) -> bool:
-        """Remove it; False if it was submitted or removed meanwhile."""
+        """Remove a draft; return False if it was submitted or removed meanwhile."""
         return self._sql.change(DELETE, {"draft_id": draft.id, "s": draft.session}) > 0
 
     def forget(self, before: datetime, open_before: datetime | None = None) -> int:
-        """Remove those that nobody touched since then, and those not submitted since another time; how many."""
+        """Remove drafts unchanged since then, and unsubmitted ones since another time; return how many."""
         return self._sql.change(FORGET, {"before": micros(before), "open_before": micros(open_before or before)})
 
 

@@ -1,4 +1,4 @@
-"""Code that may be run by name, and what old clients keep until they run it."""
+"""Tables of apps, their versions, and drafts of old clients."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ versions = Table(
     Column("manifest_hash", Text, nullable=False),
     Column("image", Text, nullable=False),
     Column("digest", Text, nullable=False),
-    Column("about", Text, nullable=False),  # author, time and subject of its commit, and what was found in it
+    Column("about", Text, nullable=False),  # author, time and subject of its commit, and findings
     Column("state", Text, nullable=False),  # proposed, approved, refused or revoked
     Column("proposed", BigInteger, nullable=False),
     Column("proposed_by", Text, nullable=False),

@@ -1,1 +1,1 @@
-"""What travels over HTTP about apps, their runs and trials."""
+"""The views of apps, their runs and trials in the HTTP API."""

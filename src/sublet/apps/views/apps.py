@@ -1,4 +1,4 @@
-"""Apps: proposed, looked at, decided on."""
+"""The views of apps, versions and reviews."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class ProposeAsk:
-    """Proposes a repository: its branch (else its own choice), a commit of that (else the newest), and a name."""
+    """A repository to propose: its branch (default: its own), a commit of it (default: the newest), and a name."""
 
     repository: str
     branch: str = ""
     commit: str = ""
     name: str = ""
-    maintainer: str = ""  # a generic image of the operator's, for code that brings none
+    maintainer: str = ""  # a generic image of the operator, for code without its own
 
 
 @dataclass(frozen=True, kw_only=True)
 class VersionView:
-    """One state of an app, that is decided on as it is."""
+    """One version of an app, decided on as a whole."""
 
     name: str  # summa@3
     app: str
@@ -48,14 +48,14 @@ class VersionView:
 
 @dataclass(frozen=True, kw_only=True)
 class AppView:
-    """An app with its versions, the newest first."""
+    """An app with its versions, newest first."""
 
     name: str
     person: str
     repository: str
     created: datetime
-    current: int | None = None  # the version that is run if none is named
-    title: str = ""  # its name as people write it, where that is another
+    current: int | None = None  # the version that runs if none is named
+    title: str = ""  # its name for people, if that differs
     description: str = ""
     versions: tuple[VersionView, ...] = ()
 
@@ -69,14 +69,14 @@ class AppList:
 
 @dataclass(frozen=True, kw_only=True)
 class MaintainerView:
-    """A generic image of the operator's, for approved repositories that bring none."""
+    """A generic image of the operator, for approved repositories without their own."""
 
     name: str
     kind: str  # what it runs of code without a manifest: python or jupyter
     image: str
     digest: str = ""  # empty: looked up at each proposal
-    systems: tuple[str, ...] = ()  # where it may be used; none: anywhere
-    apps: dict[str, str] = field(default_factory=dict)  # those that were approved for it → their repositories
+    systems: tuple[str, ...] = ()  # where it may be used; empty: anywhere
+    apps: dict[str, str] = field(default_factory=dict)  # apps approved for it → their repositories
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,36 +88,36 @@ class MaintainerList:
 
 @dataclass(frozen=True, kw_only=True)
 class FacilitiesView:
-    """What there is of what apps need beside their images, on the platforms that the asker may use."""
+    """What the platforms that the caller may use offer to apps besides their images."""
 
-    images: dict[str, str] = field(default_factory=dict)  # names that manifests may use → where they are
-    mpi: tuple[str, ...] = ()  # platforms whose Slurm starts tasks that find each other
-    gpus: dict[str, int] = field(default_factory=dict)  # platform → how many a node has at most
-    nodes: dict[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict)  # → cores and bytes of each sort
-    online: tuple[str, ...] = ()  # platforms whose containers have a network
+    images: dict[str, str] = field(default_factory=dict)  # names that manifests may use → locations
+    mpi: tuple[str, ...] = ()  # platforms whose Slurm starts MPI tasks
+    gpus: dict[str, int] = field(default_factory=dict)  # platform → the most in a node
+    nodes: dict[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict)  # → cores and bytes of each node size
+    online: tuple[str, ...] = ()  # platforms whose containers have network access
     offline: tuple[str, ...] = ()  # platforms whose containers have none
-    unknown: tuple[str, ...] = ()  # platforms of which nobody knows whether nodes have a way out
-    data: tuple[str, ...] = ()  # schemes of the addresses that data is brought from
-    places: dict[str, tuple[str, ...]] = field(default_factory=dict)  # where containers see one → the platforms
-    largest: int = 0  # bytes of a file that can be brought; 0: however many
+    unknown: tuple[str, ...] = ()  # platforms of which it isn't known whether nodes have network access
+    data: tuple[str, ...] = ()  # schemes of addresses that data is brought from
+    places: dict[str, tuple[str, ...]] = field(default_factory=dict)  # path in containers → platforms
+    largest: int = 0  # bytes of a file that can be brought; 0: no limit
 
 
 @dataclass(frozen=True, kw_only=True)
 class FileView:
-    """One file of an app; what would not be seen in its text is written out."""
+    """One file of an app, with invisible characters written out."""
 
     path: str
     size: int
     executable: bool = False
     binary: bool = False
-    link: str = ""  # of a symbolic link: where it leads
+    link: str = ""  # the target of a symbolic link
     text: str = ""
-    cut: bool = False  # whether there is more of it
+    cut: bool = False  # whether the text was truncated
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChangeView:
-    """How one file differs from the version before."""
+    """How one file differs from the earlier version."""
 
     path: str
     how: str  # added, removed or changed
@@ -126,18 +126,18 @@ class ChangeView:
 
 @dataclass(frozen=True, kw_only=True)
 class ReviewView:
-    """All that someone who decides on a version has to see."""
+    """Everything that a reviewer of a version has to see."""
 
     version: VersionView
     files: tuple[FileView, ...]
-    base: VersionView | None = None  # the last one that was approved before
+    base: VersionView | None = None  # the last version that was approved before
     changes: tuple[ChangeView, ...] = ()  # since then
     manifest_diff: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ApproveAsk:
-    """Approves exactly the files with this hash."""
+    """The approval of exactly the files with this hash."""
 
     tree: str
     why: str = ""
@@ -145,14 +145,14 @@ class ApproveAsk:
 
 @dataclass(frozen=True, kw_only=True)
 class RefuseAsk:
-    """Refuses, and says why."""
+    """A refusal, and why."""
 
     why: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class RevokeAsk:
-    """Takes an approval back; `cancel` also ends what runs."""
+    """The revocation of an approval; `cancel` also ends running sessions."""
 
     why: str
     cancel: bool = False
@@ -160,7 +160,7 @@ class RevokeAsk:
 
 @dataclass(frozen=True, kw_only=True)
 class RevokedView:
-    """A version that can't be run any more, and the sessions that were told."""
+    """A revoked version, and the sessions that were notified."""
 
     version: VersionView
     sessions: tuple[str, ...] = ()
@@ -168,7 +168,7 @@ class RevokedView:
 
 @dataclass(frozen=True, kw_only=True)
 class UpstreamView:
-    """What has become of a version's branch; nothing of that changes what is run."""
+    """The current state of a version's branch, which doesn't change what is run."""
 
     version: str
     commit: str

@@ -1,4 +1,4 @@
-"""Apps as they are shown."""
+"""Conversions of apps to views."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ SAME = (
 
 
 def version_view(version: Version) -> VersionView:
-    """A version."""
+    """Return a version as its view."""
     said = {name: getattr(version, name) for name in SAME}
     return VersionView(state=version.state.value, manifest=dict(version.manifest), **said)
 
 
 def app_view(app: App, versions: Sequence[Version]) -> AppView:
-    """An app with those of its versions that may be seen."""
+    """Return an app with its visible versions as a view."""
     current = next((version for version in versions if version.state is VersionState.APPROVED), None)
     shown = current or (versions[0] if versions else None)
     return AppView(
@@ -37,7 +37,7 @@ def app_view(app: App, versions: Sequence[Version]) -> AppView:
 
 
 def file_view(file: TreeFile) -> FileView:
-    """A file, as far as it can be read."""
+    """Return a file as its view, as far as it is text."""
     text = text_of(file)
     return FileView(
         path=file.path,
@@ -51,5 +51,5 @@ def file_view(file: TreeFile) -> FileView:
 
 
 def change_view(change: Change) -> ChangeView:
-    """A change of a file."""
+    """Return a change of a file as its view."""
     return ChangeView(path=change.path, how=change.how, diff=change.diff)

@@ -1,4 +1,4 @@
-"""Running apps."""
+"""The views of running apps."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from sublet.booking.views.sessions import SessionView
 
 @dataclass(frozen=True, kw_only=True)
 class AppAsk:
-    """Asks for offers for an app; what is left out is as its manifest says."""
+    """A request for offers for an app; fields left out are as in its manifest."""
 
-    version: str = ""  # its number; empty: the newest that was approved
+    version: str = ""  # its number; empty: the newest approved one
     hpc: str = ""  # the platform; empty: any
     name: str = ""
-    set: dict[str, Any] = field(default_factory=dict)  # parameters, as they are
-    words: dict[str, str] = field(default_factory=dict)  # parameters as text, typed by the app's schema
-    data: dict[str, str] = field(default_factory=dict)  # the name of an input → where it is
-    places: tuple[str, ...] = ()  # directories of the system that it is to see
-    outputs: tuple[dict[str, Any], ...] = ()  # results that are sent somewhere: {path, to, when}
+    set: dict[str, Any] = field(default_factory=dict)  # parameters with their types
+    words: dict[str, str] = field(default_factory=dict)  # parameters as text, converted by the app's schema
+    data: dict[str, str] = field(default_factory=dict)  # name of an input → its location
+    places: tuple[str, ...] = ()  # directories of the system that it should see
+    outputs: tuple[dict[str, Any], ...] = ()  # results to send somewhere: {path, to, when}
     resources: dict[str, Any] = field(default_factory=dict)  # nodes, tasks, cores, memory, gpus, time
-    scheduler: dict[str, Any] = field(default_factory=dict)  # constraint, nice, …: as a request has them
+    scheduler: dict[str, Any] = field(default_factory=dict)  # constraint, nice, …, as in a request
 
 
 @dataclass(frozen=True, kw_only=True)
 class StartedView:
-    """A session that was started at once, and a token that is for it alone, which is shown here only."""
+    """A session that was started at once, and a token for it only, which isn't shown again."""
 
     session: SessionView
     token: str

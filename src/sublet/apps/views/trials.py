@@ -1,4 +1,4 @@
-"""Trials of apps."""
+"""The views of trials of apps."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class TrialView:
-    """An app that can be asked for by this name, though nobody has approved it."""
+    """An app that can be requested by this name, though nobody has approved it."""
 
     name: str
     manifest: dict[str, Any] = field(default_factory=dict)
