@@ -1,1 +1,1 @@
-"""What old clients of CyberGIS-Compute (version 2) send, answered as they expect it."""
+"""Serves old clients of CyberGIS-Compute (version 2), in the form that they expect."""

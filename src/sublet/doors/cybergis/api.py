@@ -1,7 +1,7 @@
-"""What old clients of CyberGIS-Compute (version 2) still send, answered as they expect it: docs/cybergis.md.
+"""Endpoints for old clients of CyberGIS-Compute (version 2), answered as they expect: docs/cybergis.md.
 
-The token is in the body's `jupyterhubApiToken`, also of a GET; errors are `{"error": …, "messages": […]}`, with the
-status codes that they know.
+The token is in the body's `jupyterhubApiToken`, even of a GET; errors are `{"error": …, "messages": […]}`, with the
+status codes that these clients know.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from sublet.people.model.person import Person
 
 PREFIX = "/compat/cybergis"
 TOKEN = "jupyterhubApiToken"  # noqa: S105 - the name of a field
-STATUS = {400: 402, 401: 402, 403: 401, 404: 401, 409: 401, 415: 402}  # ours → theirs; the others are the same
+STATUS = {400: 402, 401: 402, 403: 401, 404: 401, 409: 401, 415: 402}  # Sublet's → CyberGIS'; all others are the same
 
 
 class TheirErrors(APIRoute):
-    """Tells errors in their shape."""
+    """A route that reports errors in CyberGIS' format."""
 
     def get_route_handler(self) -> Callable[[Request], Awaitable[Response]]:  # type: ignore[override]
-        """The same handler, with its errors told so."""
+        """Return the handler, with errors in CyberGIS' format."""
         handler = super().get_route_handler()
 
         async def told(request: Request) -> Response:
@@ -70,7 +70,7 @@ router = APIRouter(prefix=PREFIX, route_class=TheirErrors, include_in_schema=Fal
 
 
 async def _read_body(request: Request) -> dict[str, Any]:
-    """The body, whatever the method; none is an empty one."""
+    """Read the body as JSON, whatever the method; empty if there is none."""
     text = await read_body(request)
     try:
         body = json.loads(text) if text.strip() else {}
@@ -86,7 +86,7 @@ async def _person(request: Request, body: Mapping[str, Any]) -> Person:
 
 
 async def _visitor(request: Request) -> Person | None:
-    """Who looks at a catalogue; None where anyone may and nobody is named."""
+    """Return who views a catalogue; None if anonymous access is allowed and there is no token."""
     try:
         return await _person(request, await _read_body(request))
     except NotSignedIn:
@@ -303,7 +303,7 @@ async def browser(request: Request, id: str) -> Response:
     """All files of a result folder, as one archive."""
     person = await _person(request, await _read_body(request))
     response = await archive_response(service_of(request), person, id)
-    response.headers["content-type"] = "application/x-tar+gzip"  # they save by what they find in it
+    response.headers["content-type"] = "application/x-tar+gzip"  # their clients choose the file type by this
     return response
 
 
@@ -347,7 +347,7 @@ async def _find_submitted(request: Request, id: str) -> tuple[Person, Draft, Ses
 
 
 async def _apps(request: Request, person: Person | None) -> dict[str, dict[str, Any]]:
-    """By name, with their forms; those that run nowhere here have none."""
+    """Return the apps by name, with their forms; apps that run nowhere here are left out."""
     service = service_of(request)
     places = sorted(await _platforms(request, person))
     states = await service.apps.catalogue.apps(person) if person else await service.apps.catalogue.list_approved()
@@ -360,7 +360,7 @@ async def _apps(request: Request, person: Person | None) -> dict[str, dict[str, 
 
 
 async def _platforms(request: Request, person: Person | None) -> dict[str, dict[str, Any]]:
-    """By name; to who shows no token, the names alone."""
+    """Return the platforms by name; without a token only the names."""
     service = service_of(request)
     words = (
         {state.account.name: state.account.description for state in await service.access.accounts.accounts(person)}
@@ -378,7 +378,7 @@ async def _platforms(request: Request, person: Person | None) -> dict[str, dict[
 
 
 def paths_of(left: Results) -> list[str]:
-    """The folders, empty ones too, then the files, each from `/` on."""
+    """List the folders, including empty ones, then the files, each as an absolute path."""
     files = [file.path for file in left.files]
     folders = {"/"}
     for folder in (*left.folders, *(file.rpartition("/")[0] for file in files)):
@@ -388,7 +388,7 @@ def paths_of(left: Results) -> list[str]:
 
 
 def sum_usage(sessions: Sequence[Session]) -> dict[str, Any]:
-    """Nodes, cores, seconds and bytes of sessions that have ended."""
+    """Sum nodes, cores, seconds and bytes of sessions that have ended."""
     ends = [(session, session.end.usage) for session in sessions if session.end and session.end.usage]
     return {
         "nodes": sum(max(1, len(session.offer.nodes)) for session in sessions),

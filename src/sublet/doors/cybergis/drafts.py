@@ -1,4 +1,4 @@
-"""Jobs as old clients make them: created, set, submitted, and then seen as their session."""
+"""Jobs as old clients make them: created, set, submitted, and then shown as their session."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ from sublet.people.model.person import Person
 from sublet.store.store import Store
 from sublet.store.tx import Tx
 
-MOST_OPEN = 100  # drafts of one person that were not submitted
-LARGEST = 100_000  # characters of what one holds
+MOST_OPEN = 100  # unsubmitted drafts of one person
+LARGEST = 100_000  # characters of a draft's fields
 LONGEST_NAME = 200  # characters
 LOG = 64 * 1024  # bytes of each stream that are shown
 
@@ -56,7 +56,7 @@ log = structlog.get_logger()
 
 @dataclass
 class Drafts:
-    """Drafts, for the compatibility layer."""
+    """Manages drafts, for the compatibility layer."""
 
     settings: Settings
     store: Store
@@ -71,7 +71,7 @@ class Drafts:
     direct: Direct
 
     async def new_draft(self, person: Person, fields: Mapping[str, Any]) -> Draft:
-        """A job that is not yet submitted."""
+        """Create a job that isn't submitted yet."""
         if fields.get("user") or fields.get("password"):
             raise NoOwnLogins(platform=str(fields.get("hpc") or "a centre"))
         kept = {name: str(fields[name]) for name in ("maintainer", "hpc") if fields.get(name)}
@@ -87,7 +87,7 @@ class Drafts:
         tx.drafts.add(draft)
 
     async def set_draft(self, person: Person, id: str, fields: Mapping[str, Any]) -> Draft:
-        """Set some of its fields; what is empty is left as it was, as old clients expect."""
+        """Set some of a job's fields; empty ones are ignored, as old clients expect."""
         draft = await self.draft(person, id)
         new = {name: fields[name] for name in SETTABLE if fields.get(name)}
         changed = replace(draft, fields={**draft.fields, **new}, changed=self.now())
@@ -98,7 +98,7 @@ class Drafts:
         return changed
 
     async def delete_draft(self, person: Person, id: str) -> None:
-        """Remove one that was not submitted, or whose session is over; the session itself stays."""
+        """Remove a job that wasn't submitted, or whose session is over; the session itself stays."""
         draft = await self.draft(person, id)
 
         def work(tx: Tx) -> None:
@@ -111,7 +111,7 @@ class Drafts:
         await self.store.write(work)
 
     async def submit_draft(self, person: Person, id: str, host: str = "") -> tuple[Draft, Session]:
-        """Ask for it and take the best offer; once."""
+        """Submit a job, once: request the app, and accept the best offer."""
         draft = await self.draft(person, id)
         if draft.session:
             raise AlreadySubmitted(job=id)
@@ -125,7 +125,8 @@ class Drafts:
             raise BadRequest(" ".join(reason.message for reason in offerset.reasons), hint=_nearest(offerset.reasons))
         offered = best_offer(offerset).id
         now = self.now()
-        if not await self.store.write(lambda tx: tx.drafts.submit(id, offered, now)):  # of two at once, one goes on
+        # Of two concurrent submissions, one continues
+        if not await self.store.write(lambda tx: tx.drafts.submit(id, offered, now)):
             await self.offers.reject_set(offerset.id, person)
             raise AlreadySubmitted(job=id)
         try:
@@ -138,24 +139,24 @@ class Drafts:
         return replace(draft, session=session.id, changed=now), session
 
     async def _find_app(self, wish: AppWish) -> AppWish:
-        """The same wish for the app that is meant, as old clients write names."""
+        """Return the request with the app's real name, as old clients write names differently."""
         names = [state.app.name for state in await self.catalogue.list_approved()]
         return replace(wish, app=find_same_name(wish.app, names) or wish.app) if wish.app else wish
 
     async def _find_mail_address(self, person: Person, draft: Draft) -> str:
-        """To whom a letter is to be sent; nobody but who submits it."""
+        """Return the address to notify, which must be the submitter's own; empty if none is wanted."""
         to, _ = mail_of(draft)
         return await self.hooks.check_address(person, f"{MAILTO}{to}") if to else ""
 
     async def _tell_by_mail(self, person: Person, address: str, draft: Draft, session: Session) -> None:
-        """Have the box ticked for a letter; the job runs though somebody has too many of them."""
+        """Add the requested mail notification; the job runs even if its owner has too many webhooks."""
         try:
             await self.hooks.add_hook(person, address, session=session.id, events=mail_of(draft)[1])
         except TooManyHooks as error:
             log.info("hook.refused", session=session.id, person=person.name, why=error.message)
 
     async def name_folder(self, person: Person, id: str, name: str) -> Draft:
-        """Give the folder of a job another name, which is the job's."""
+        """Rename the folder of a job, and thereby the job."""
         draft_of_session = next(
             (draft for draft, _ in await self.drafts(person) if draft.session == id.removesuffix(CODE)), None
         )
@@ -169,7 +170,7 @@ class Drafts:
         return named
 
     async def draft(self, person: Person, id: str) -> Draft:
-        """One of a person's own."""
+        """Return a job; raise NotYours unless it is the person's own, or they are an operator."""
         draft = await self.store.read(lambda tx: tx.drafts.get(id))
         if draft is None:
             raise NotFound(noun="job", name=id, hint="GET …/user/job lists yours.")
@@ -178,24 +179,24 @@ class Drafts:
         return draft
 
     async def drafts(self, person: Person) -> list[tuple[Draft, Session | None]]:
-        """All of a person's, newest last as old clients expect, each with its session."""
+        """List a person's jobs, newest last as old clients expect, each with its session."""
         return await self.store.read(
             lambda tx: [(draft, _session(tx, draft)) for draft in reversed(tx.drafts.of(person.name))]
         )
 
     async def draft_session(self, person: Person, draft: Draft) -> Session | None:
-        """The session that it became, unless that is forgotten."""
+        """Return the session that a job became, unless it was deleted."""
         session = await self.store.read(lambda tx: _session(tx, draft))
         return self.presenter.with_connectors(session) if session else None
 
     async def draft_events(self, draft: Draft) -> Sequence[Event]:
-        """What happened to its session."""
+        """List the events of a job's session."""
         if not draft.session:
             return ()
         return await self.store.read(lambda tx: tx.events.after(0, session=draft.session))
 
     async def draft_logs(self, person: Person, session: Session) -> list[dict[str, Any]]:
-        """What it printed so far, on each of its streams; the beginning, if it is long."""
+        """Return the start of a session's output, for each stream."""
         logs = [log_of(session, f"Results: {results_page(self.presenter, session)}", session.ended or session.modified)]
         logs = logs if session.phase in OVER else []
         for stream in ("stdout", "stderr"):
@@ -214,10 +215,10 @@ def _nearest(reasons: Sequence[Any]) -> str:
 
 
 def runtime_of(session: Session | None, now: datetime) -> float | None:
-    """For how many seconds it has run."""
+    """Return for how many seconds a session has run, or None if it hasn't started."""
     return ((session.ended or now) - session.started).total_seconds() if session and session.started else None
 
 
 def results_page(presenter: Presenter, session: Session) -> str:
-    """The page where a browser downloads what a session left; old clients themselves can only ask Globus."""
+    """Return the page where a browser can download the results, as old clients themselves only use Globus."""
     return presenter.page(f"sessions/{session.id}/archive")

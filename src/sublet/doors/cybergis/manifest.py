@@ -1,4 +1,4 @@
-"""An app's manifest as old clients draw their forms from it."""
+"""An app's manifest in the form from which old clients draw their forms."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from sublet.kernel.value_names import value_text
 
 MIB, GIB = 1024**2, 1024**3
 THEIRS = {ours: theirs for theirs, ours in reversed(SLURM.items())}
-# The units that their forms know, largest first; in bytes and seconds.
+# The units that their forms know, largest first, in bytes and seconds.
 UNITS = {MEMORY: {"GB": GIB, "MB": MIB}, TIME: {"Hours": 3600, "Minutes": 60}, COUNT: {"None": 1}}
 
 
 def manifest_of(manifest: Manifest, repository: str, commit: str, places: Sequence[str]) -> dict[str, Any]:
-    """The fields that they read; none may be missing, or no form of theirs is drawn."""
+    """Return the fields that old clients read; if one is missing, they draw no form."""
     there = list_supported(manifest, places)
     return {
         "name": manifest.title or manifest.name,
@@ -38,12 +38,12 @@ def manifest_of(manifest: Manifest, repository: str, commit: str, places: Sequen
 
 
 def list_supported(manifest: Manifest, places: Sequence[str]) -> list[str]:
-    """Those of the places where the app is known to run; their forms look each of them up."""
+    """Return the platforms on which the app is known to run; old clients look up each of them."""
     return [place for place in places if not manifest.systems or place in manifest.systems]
 
 
 def rule_of(name: str, bounds: ResourceBounds) -> dict[str, Any]:
-    """Bounds as their sliders want them, in the largest unit in which all of them are whole."""
+    """Return bounds for their sliders, in the largest unit in which all of them are whole."""
     units = UNITS[NAMES[name][0]]
     numbers = (bounds.max, bounds.default, bounds.min) if bounds.min > NAMES[name][1] else (bounds.max, bounds.default)
     unit, size = next(
@@ -62,7 +62,7 @@ def rule_of(name: str, bounds: ResourceBounds) -> dict[str, Any]:
 
 
 def param_of(parameter: Parameter) -> dict[str, Any]:
-    """One of the three types that they know; what else a schema says is checked by the service."""
+    """Return a parameter as one of the three types that they know; the service checks the rest of its schema."""
     schema: Mapping[str, Any] = parameter.schema
     required = {"require": parameter.required}
     options = [True, False] if schema.get("type") == "boolean" else list(schema.get("enum") or ())

@@ -1,4 +1,4 @@
-"""The form in which CyberGIS' roadmap asks for an app: `maintainer`, `hpc`, `file`, `data_file`, `app`."""
+"""The request form of CyberGIS' roadmap: `maintainer`, `hpc`, `file`, `data_file`, `app`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SEED = ("maintainer", "hpc", "file", "data_file", "app", "slurm", "name", "versi
 
 
 def read_seed(document: Any) -> AppWish:
-    """The roadmap's form: `maintainer`, `hpc`, `file: github://owner/repo`, `data_file`, `app`."""
+    """Read the roadmap's form: `maintainer`, `hpc`, `file: github://owner/repo`, `data_file`, `app`."""
     given = {name: value for name, value in a_map(document, "").items() if value is not None}
     refuse_unknown_fields(given, SEED, "")
     hpc = a_text(given["hpc"], "hpc") if given.get("hpc") else ""

@@ -1,4 +1,4 @@
-"""A folder that an old client uploads for a job: one zip, which becomes an upload of its owner's, file by file."""
+"""A data folder that an old client uploads as one zip; it becomes an upload of its owner, file by file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sublet.data.uploads import Uploads, UploadTransfers
 from sublet.kernel.errors import BadRequest, DataNotThere, NotFound, TooLarge
 from sublet.people.model.person import Person
 
-LIMIT = 100 << 20  # bytes of one archive, as it was there
+LIMIT = 100 << 20  # bytes of one archive, as in CyberGIS-Compute
 PIECE = 1 << 20
 FIELDS = 20
 ARCHIVE = "folder.zip"
@@ -29,7 +29,7 @@ LARGER = "Send one zip of at most 100 MiB; `sublet upload` and any client of tus
 
 
 async def read_form(request: Request) -> FormData:
-    """What was sent, with its file on disk; no more of it is read than may come."""
+    """Read the form, with its file on disk; raise TooLarge if it exceeds the limit."""
     length, count = request.headers.get("content-length", ""), 0
     if length.isdigit() and int(length) > LIMIT:
         raise TooLarge(limit="100 MiB")
@@ -49,7 +49,7 @@ async def read_form(request: Request) -> FormData:
 
 
 def find_file(form: FormData) -> UploadFile:
-    """The one file of a form."""
+    """Return the zip file of a form; raise BadRequest if there is none."""
     file = form.get("file")
     if not isinstance(file, UploadFile) or not (file.filename or "").lower().endswith("zip"):
         raise BadRequest(detail="no zip was uploaded, as the field `file`.", hint=LARGER)
@@ -59,7 +59,7 @@ def find_file(form: FormData) -> UploadFile:
 async def keep_folder(
     transfers: UploadTransfers, kept: Uploads, person: Person, job: str, form: FormData, host: str
 ) -> str:
-    """Unpack what was sent safely, and keep its files in place of those that were there for the job; their location."""
+    """Unpack the zip safely, replace the job's earlier upload by its files, and return their location."""
     archive, name = find_file(form), f"job-{job}"
     with tempfile.TemporaryDirectory(prefix="sublet-upload-") as place:
         folder = Path(place, name)
@@ -75,7 +75,7 @@ async def keep_folder(
 
 
 def _unpack(archive: UploadFile, folder: Path) -> list[Path]:
-    """The files that were in it."""
+    """Unpack an archive, and return its files."""
     folder.mkdir(mode=0o700)
     with (folder / ARCHIVE).open("wb") as file:
         shutil.copyfileobj(archive.file, file, PIECE)

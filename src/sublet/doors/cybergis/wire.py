@@ -1,4 +1,4 @@
-"""The words of CyberGIS-Compute's clients (version 2), and what they are here: jobs, events, folders, amounts."""
+"""Translates between CyberGIS-Compute's clients (version 2) and Sublet: jobs, events, folders, amounts."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from sublet.kernel.views import instant_text
 
 SETTABLE = ("param", "env", "slurm", "localExecutableFolder", "localDataFolder", "name")
 MAINTAINER = "community_contribution"
-FIRST = "hello_world"  # the app that their form opens on, unless it is told another
-# Our events, as old clients know theirs. A session has many more states; the last two end their loops.
+FIRST = "hello_world"  # the app that their form opens by default
+# Sublet's events by the names that old clients know. A session has many more states; the last two end their loops.
 EVENTS = {
     EventKind.ACCEPTED: "JOB_QUEUED",
     EventKind.WAITING: "JOB_REGISTERED",
@@ -35,7 +35,7 @@ EVENTS = {
     EventKind.CANCELLED: "JOB_FAILED",
     EventKind.EXPIRED: "JOB_FAILED",
 }
-# Their Slurm settings, and the resources of an app that they are.
+# Their Slurm settings → an app's resources.
 SLURM = {
     "num_of_node": "nodes",
     "num_of_task": "tasks",
@@ -47,17 +47,17 @@ SLURM = {
     "gpus_per_node": "gpus",
     "gpus_per_task": "gpus_per_task",
     "time": "time",
-    "gpu_per_task": "gpus_per_task",  # as the roadmap has it
+    "gpu_per_task": "gpus_per_task",  # the roadmap's spelling
 }
-OPTIONS = {"partition": "queue"}  # their Slurm settings, and the scheduler options that they are
-CODE = "-code"  # after a session's id: the folder with its code, which can be named and nothing else
-MAIL = ("mail_user", "mail_type")  # beside the settings of Slurm in what their forms send
+OPTIONS = {"partition": "queue"}  # their Slurm settings → scheduler options
+CODE = "-code"  # suffix of a session's id for its code folder, which can only be renamed
+MAIL = ("mail_user", "mail_type")  # sent by their forms beside Slurm's settings
 MAILED = {"BEGIN": "started", "END": "ended", "FAIL": "failed", "ALL": "ended"}
 UNIT = {"G": "GiB", "GB": "GiB", "M": "MiB", "MB": "MiB", "K": "KiB", "KB": "KiB", "T": "TiB", "TB": "TiB"}
 
 
 def secret_in(token: Any) -> str:
-    """Sublet's token in what an old client calls `jupyterhubApiToken`: as it is, or as base64 of `host@token`."""
+    """Return Sublet's token from an old client's `jupyterhubApiToken`: plain, or as base64 of `host@token`."""
     if not isinstance(token, str):
         return ""
     text = token.strip()
@@ -70,9 +70,9 @@ def secret_in(token: Any) -> str:
 
 
 def find_same_name(wanted: str, names: Iterable[str]) -> str:
-    """The app that an old client means: names differ in capitals, spaces, `-` and `_` there; empty if there is none.
+    """Return the app that an old client means, ignoring case, spaces, `-` and `_`; empty if there is none.
 
-    Their form opens on `hello_world`, which stands for the first app where none is called so.
+    Their form opens `hello_world`, which stands for the first app if none has this name.
     """
     there = sorted(names)
     same = [name for name in there if plain_letters(name) == plain_letters(wanted)]
@@ -82,7 +82,7 @@ def find_same_name(wanted: str, names: Iterable[str]) -> str:
 
 
 def list_once(forms: Mapping[str, Any]) -> dict[str, Any]:
-    """The apps by the names that old clients look for: one that is called so has theirs, and no other beside it."""
+    """Return the apps by the names that old clients look for, so that `hello_world` exists, and only once."""
     first = find_same_name(FIRST, forms)
     if first and plain_letters(first) == plain_letters(FIRST):
         return {FIRST if name == first else name: form for name, form in forms.items()}
@@ -90,12 +90,12 @@ def list_once(forms: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def plain_letters(name: str) -> str:
-    """A name as far as old clients and Sublet write it alike."""
+    """Normalize a name to its letters and digits, for comparison."""
     return "".join(letter for letter in name.casefold() if letter.isalnum())
 
 
 def event_of(event: Event) -> dict[str, Any]:
-    """One of our events in their shape."""
+    """Return an event in CyberGIS' format."""
     return {
         "id": event.id,
         "jobId": event.session,
@@ -106,7 +106,7 @@ def event_of(event: Event) -> dict[str, Any]:
 
 
 def log_of(session: Session, text: str, at: datetime) -> dict[str, Any]:
-    """What was printed, in their shape; theirs was cut at 500 characters, this is not."""
+    """Return output in CyberGIS' format, but not truncated to 500 characters."""
     return {"jobId": session.id, "message": text, "createdAt": instant_text(at)}
 
 
@@ -116,7 +116,7 @@ def job_of(
     events: Sequence[Event] = (),
     logs: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
-    """A job in their shape."""
+    """Return a job in CyberGIS' format."""
     fields = draft.fields
     over = session is not None and session.phase in OVER
     return {
@@ -150,7 +150,7 @@ def job_of(
 
 
 def folder_of(draft: Draft, session: Session, part: str = "") -> dict[str, Any]:
-    """A folder of a job, with all that their lists of folders show."""
+    """Return a folder of a job, with everything that their lists of folders show."""
     return {
         "id": f"{session.id}{part}",
         "name": draft.fields.get("name") or session.name,
@@ -168,7 +168,7 @@ def _time(at: datetime | None) -> str | None:
 
 
 def seed_of(draft: Draft) -> dict[str, Any]:
-    """A draft as the document that `POST /v1/sessions` takes."""
+    """Return a draft as the document that `POST /v1/sessions` takes."""
     fields = draft.fields
     folder = fields.get("localExecutableFolder")
     if not isinstance(folder, Mapping) or folder.get("type") != "git" or not folder.get("gitId"):
@@ -197,7 +197,7 @@ def _without_mail(slurm: Any) -> Any:
 
 
 def mail_of(draft: Draft) -> tuple[str, tuple[str, ...]]:
-    """To whom a letter is to be sent, and of which events, where the box for it was ticked; else nobody."""
+    """Return the address to notify and for which events; empty if the job doesn't ask for mail."""
     slurm = draft.fields.get("slurm")
     if not isinstance(slurm, Mapping):
         return "", ()
@@ -211,7 +211,7 @@ def _texts(value: Any) -> list[str]:
 
 
 def data_of(folder: Any) -> dict[str, str]:
-    """Where an old client's data folder is, as a location; a Globus folder is named as one."""
+    """Return the location of an old client's data folder; a Globus folder becomes a globus: address."""
     if not folder or (isinstance(folder, Mapping) and folder.get("type") == "empty"):
         return {}
     if not isinstance(folder, Mapping):
@@ -226,7 +226,7 @@ def data_of(folder: Any) -> dict[str, str]:
 
 
 def read_wanted(slurm: Any) -> dict[str, str | int]:
-    """Their Slurm settings as resources of an app, each as text that has its unit."""
+    """Convert their Slurm settings to an app's resources, each as text with its unit."""
     if not isinstance(slurm, Mapping):
         raise BadRequest(detail="slurm has to be a map of settings.")
     unknown = [name for name in slurm if name not in SLURM and name not in OPTIONS]
@@ -239,12 +239,12 @@ def read_wanted(slurm: Any) -> dict[str, str | int]:
 
 
 def read_options(slurm: Mapping[str, Any]) -> dict[str, Any]:
-    """Their Slurm settings as options of a scheduler, as far as they are such."""
+    """Return those of their Slurm settings that are scheduler options."""
     return {OPTIONS[name]: value for name, value in slurm.items() if name in OPTIONS and value}
 
 
 def _amount(name: str, value: Any) -> str | int:
-    """Times without a unit are minutes, as sbatch has them; sizes without one are MiB, and 4GB are 4 GiB."""
+    """Convert an amount: times without unit are minutes, as in sbatch; sizes without one are MiB, and 4GB are 4 GiB."""
     text = str(value).strip()
     if name == "time":
         minutes, colon, seconds = text.partition(":")

@@ -1,1 +1,1 @@
-"""The IVOA Execution Broker's wire: its addresses, and its documents of offer sets and sessions."""
+"""The IVOA Execution Broker's protocol: its endpoints, and its documents of offer sets and sessions."""

@@ -1,7 +1,7 @@
 """The IVOA Execution Broker 1.0.7, at the root.
 
-These are plain routes: a document comes in and a document goes out, and FastAPI would only add its own time.
-What OpenAPI says of them is in `described.py`.
+These are plain routes, as documents go in and out and FastAPI would only add overhead. Their OpenAPI description is in
+`described.py`.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ async def _answer(request: Request, session: Session, kind: str) -> Response:
 
 
 def _uuid(request: Request, noun: str) -> str:
-    """The uuid in the path as it is stored; what is no uuid names nothing."""
+    """Return the uuid of the path in its stored form; raise NotFound if it isn't one."""
     text: str = request.path_params["uuid"]
     try:
         return str(UUID(text))

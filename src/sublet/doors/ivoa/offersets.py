@@ -13,7 +13,7 @@ NOTE = "urn:sublet:note"
 
 
 def offerset_document(offerset: OfferSet, base: str, notes: Sequence[str] = ()) -> Document:
-    """An offer set as an OfferSetResponse: YES with its offers, or NO with a message for each reason."""
+    """Return an offer set as an OfferSetResponse: YES with its offers, or NO with a message for each reason."""
     level = "WARN" if offerset.result == "NO" else "INFO"
     messages = [reason_message(reason, offerset.created, level) for reason in offerset.reasons]
     messages += [message(NOTE, offerset.created, "INFO", note) for note in notes]

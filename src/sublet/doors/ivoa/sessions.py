@@ -31,13 +31,13 @@ from sublet.doors.ivoa.terms import RUN_TIME, TERMS, describe_run_time, describe
 from sublet.doors.ivoa.updates import DURATION_PATH
 
 Document = dict[str, Any]
-duration_iso = lru_cache(1024)(amounts.duration_iso)  # a few durations are written again and again
+duration_iso = lru_cache(1024)(amounts.duration_iso)  # a few durations recur often
 
-SESSION = uri_of("session", "scheduled-execution-session")  # generated clients recurse for ever on the simple one
+SESSION = uri_of("session", "scheduled-execution-session")  # generated clients recurse infinitely on the simple one
 METRIC = uri_of("metrics", "simple-minmax-float-metric")
 
 P = Phase
-# What a component does while its session is in a phase; IVOA gives components fewer phases.
+# The phase of a component while its session is in a phase; IVOA's components have fewer phases.
 LIFECYCLE: dict[Phase, str] = {
     P.OFFERED: "INITIALIZING",
     P.ACCEPTED: "WAITING",
@@ -54,15 +54,15 @@ LIFECYCLE: dict[Phase, str] = {
 }
 
 
-@lru_cache(1024)  # the offers of a set share most of theirs
+@lru_cache(1024)  # the offers of a set share most of these
 def instant(time: datetime) -> str:
-    """An ISO 8601 instant in UTC, to the second unless there is more to say."""
+    """Format an instant in UTC as ISO 8601, with fractions only if there are any."""
     utc = time if time.tzinfo is UTC else time.astimezone(UTC)
     return utc.isoformat()[:-6] + "Z"
 
 
 def session_document(session: Session, request: Request, base: str) -> Document:
-    """A session, or an offer, as a scheduled-execution-session; `base` is the service's address."""
+    """Return a session or offer as a scheduled-execution-session; `base` is the service's address."""
     offer = session.offer
     names = _Names(session.id)
     schedule = _schedule(session)
@@ -89,7 +89,7 @@ def session_document(session: Session, request: Request, base: str) -> Document:
         document["storage"] = [_storage(item, session, names, held) | {"schedule": schedule} for item in storage]
     if request.data:
         document["data"] = [_data(item, session, names, held, schedule) for item in request.data]
-    if isinstance(offer.terms, Remote):  # what nobody here can write stands as the other broker wrote it
+    if isinstance(offer.terms, Remote):  # components that can't be written here are kept as the other broker wrote them
         document |= offer.terms.components
     if offer.costs:
         document["costs"] = [_quote(SIMPLE_COST, quote) for quote in offer.costs]
@@ -104,7 +104,7 @@ def session_document(session: Session, request: Request, base: str) -> Document:
 
 
 def describe_failure(reasons: Sequence[Reason], now: datetime) -> Document:
-    """What a direct request that can't be run gets: a session that never was, and why."""
+    """Return the document for a direct request that can't be run: a failed session with the reasons."""
     return {
         "kind": SESSION,
         "meta": {"messages": [reason_message(reason, now, "ERROR") for reason in reasons]},
@@ -113,7 +113,7 @@ def describe_failure(reasons: Sequence[Reason], now: datetime) -> Document:
 
 
 def reason_message(reason: Reason, time: datetime, level: str) -> Document:
-    """A reason as a message: its template, filled with its values, is its sentence."""
+    """Return a reason as a message, whose template filled with its values gives its sentence."""
     values = {
         name: value
         for name, value in (
@@ -137,18 +137,18 @@ def reason_message(reason: Reason, time: datetime, level: str) -> Document:
 
 
 def message(kind: str, time: datetime, level: str, text: str) -> Document:
-    """A message that is one sentence."""
+    """Return a message of one sentence."""
     return {"kind": kind, "time": instant(time), "level": level, "template": text, "values": {}, "message": text}
 
 
 class _Names:
-    """The uuids of a session's components: the same each time, because they come from the session's own."""
+    """The uuids of a session's components, derived from the session's own, so that they are always the same."""
 
     def __init__(self, session: str) -> None:
         self._space = bytes.fromhex(session.replace("-", ""))
 
     def uuid(self, family: str, name: str) -> str:
-        """What `uuid.uuid5` makes of them, in a third of its time: an offer set needs dozens."""
+        """Return the same as `uuid.uuid5`, but three times faster, as an offer set needs dozens."""
         digits = sha1(self._space + f"{family}/{name}".encode(), usedforsecurity=False).hexdigest()
         variant = "89ab"[int(digits[16], 16) & 3]
         return f"{digits[:8]}-{digits[8:12]}-5{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:32]}"
@@ -178,7 +178,7 @@ def _options(phase: Phase) -> list[Document]:
     return offered
 
 
-OPTIONS = {phase: _options(phase) for phase in Phase}  # what its owner can change: the phase, and how long it lasts
+OPTIONS = {phase: _options(phase) for phase in Phase}  # what the owner can change: the phase, and the duration
 
 
 def _messages(session: Session) -> list[Document]:
@@ -195,13 +195,13 @@ def _messages(session: Session) -> list[Document]:
 
 
 def _describe_end(end: End) -> dict[str, str]:
-    """How it ended, as values that a program can read."""
+    """Return how a session ended, as machine-readable values."""
     values = {"code": end.code, "signal": end.signal, "by": end.by, "detail": end.detail}
     return {name: str(value) for name, value in values.items() if value not in (None, "")}
 
 
 def _describe_offer(session: Session) -> list[Document]:
-    """On which terms it is offered, and how long it will run: structured, in a place that generated clients know."""
+    """Return messages about an offer's terms and predicted run time, where generated clients can read them."""
     parts = [(TERMS, *describe_terms(session, instant))]
     if session.offer.run_time:
         parts.append((RUN_TIME, *describe_run_time(session.offer.run_time)))
@@ -233,7 +233,7 @@ def _schedule(session: Session) -> Document:
 
 
 def _compute(session: Session, request: Request, names: _Names, phase: str, schedule: Document) -> Document:
-    """The compute resource, of the kind that was asked for: a plain one has whole GiB, rounded down."""
+    """Return the compute resource of the requested kind; a plain one has whole GiB, rounded down."""
     offer, shape = session.offer, session.offer.shape
     count = len(offer.nodes) or request.compute.nodes.min
     plain = request.compute.kind == PLAIN_COMPUTE
@@ -272,7 +272,7 @@ def _volume(volume: Volume, request: Request, names: _Names) -> Document:
 
 
 def _imply_storage(request: Request) -> list[Storage]:
-    """The storage of data that names none: it goes somewhere, too."""
+    """Return the implied storage of data that names none."""
     return [
         Storage(data.name, Range(data.size or 0, data.size or 0), (data.name,))
         for data in request.data
@@ -288,7 +288,7 @@ def _storage(storage: Storage, session: Session, names: _Names, phase: str) -> D
         "phase": phase,
         "data": [names.uuid("data", name) for name in storage.data],
     }
-    if size:  # of data whose size nobody knows, nothing is booked
+    if size:  # nothing is booked for data of unknown size
         document["size"] = _exactly(-(-size // GIB))
     if pool := session.offer.pools.get(storage.name):
         document["pool"] = pool
@@ -327,7 +327,7 @@ def _gib(size: int) -> float:
 
 
 def _template(sentence: str, values: Mapping[str, str]) -> str:
-    """The sentence with each value's first whole occurrence named; longest first, so that no value cuts another."""
+    """Return the sentence with the first whole occurrence of each value replaced by its name, longest first."""
     for name, value in sorted(values.items(), key=lambda item: -len(item[1])):
         pattern = rf"(?<![\w${{.]){re.escape(value)}(?![\w}}])"
         sentence = re.sub(pattern, lambda _, name=name: f"${{{name}}}", sentence, count=1)  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""On which terms an offer is made, in words and values that every IVOA client can read: a message, and its start."""
+"""The terms of an offer, as a message with text and values that every IVOA client can read, and its likely start."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from sublet.booking.model.run_time import RunEstimate
 from sublet.booking.model.session import Session
 from sublet.kernel.views import duration_iso
 
-TERMS = "urn:sublet:terms"  # the kind of the message that says it
-RUN_TIME = "urn:sublet:run-time"  # of the message that says how long it will run, as earlier runs did
+TERMS = "urn:sublet:terms"  # the kind of the message about the terms
+RUN_TIME = "urn:sublet:run-time"  # the kind of the message about the run time, by earlier runs
 _RAN = "As earlier runs of ${program} did, it is likely to run for ${p10} to ${p90}."
 
 _SENTENCES = {
@@ -42,14 +42,14 @@ _TAKEN = {
 
 
 def starts_between(session: Session) -> tuple[datetime, datetime]:
-    """The first and the last moment at which a session is likely to start; the same, if that is settled."""
+    """Return the earliest and latest likely start of a session; equal if the start is fixed."""
     offer = session.offer
     if session.started:
         started = session.started.replace(microsecond=0)  # to the second, as it was booked
         return started, started
     if isinstance(offer.terms, Predicted):
         return _likely(offer, offer.terms)
-    if isinstance(offer.terms, Remote):  # as the other broker said: from when until when, also after it is accepted
+    if isinstance(offer.terms, Remote):  # as the other broker stated, even after acceptance
         return offer.start, offer.latest_start
     if session.start is not None:
         return session.start, session.start
@@ -57,10 +57,10 @@ def starts_between(session: Session) -> tuple[datetime, datetime]:
 
 
 def _likely(offer: Offer, terms: Predicted) -> tuple[datetime, datetime]:
-    """From the tenth to the ninetieth percentile, inside the window that was asked for."""
+    """Return the 10th to 90th percentile of the start, within the requested window."""
     first = min(max(terms.p10, offer.begin or terms.p10), offer.start)
     last = max(terms.p90, offer.start)
-    if first == last and terms.samples < ENOUGH:  # nobody knows how far it is off, and nobody should think it exact
+    if first == last and terms.samples < ENOUGH:  # too few samples to look exact
         last = first + LEAST_DOUBT
     if offer.latest_start > offer.start:
         last = min(last, offer.latest_start)
@@ -72,7 +72,7 @@ def _whole(time: datetime) -> datetime:
 
 
 def _describe_prediction(terms: Terms | None, instant: Callable[[datetime], str]) -> dict[str, str]:
-    """The percentiles of a predicted start, whoever predicted it."""
+    """Return the percentiles of a predicted start, whoever predicted it."""
     if not isinstance(terms, Predicted):
         return {}
     values = {"p10": instant(terms.p10), "p50": instant(terms.p50), "p90": instant(terms.p90)}
@@ -81,7 +81,7 @@ def _describe_prediction(terms: Terms | None, instant: Callable[[datetime], str]
 
 
 def describe_terms(session: Session, instant: Callable[[datetime], str]) -> tuple[str, dict[str, str]]:
-    """A sentence with the names of values in it, and the values: all are text, as messages have it."""
+    """Return a template for a sentence, and its values, all as text as messages require."""
     offer, terms = session.offer, session.offer.terms
     values = {"terms": terms.kind, "platform": offer.platform}
     values["held"] = "true" if offer.is_held and session.phase is Phase.OFFERED else "false"
@@ -98,7 +98,7 @@ def describe_terms(session: Session, instant: Callable[[datetime], str]) -> tupl
 
 
 def describe_run_time(estimate: RunEstimate) -> tuple[str, dict[str, str]]:
-    """The same of how long it will run."""
+    """Return a template for the predicted run time, and its values."""
     values = {"p10": estimate.low, "p50": estimate.likely, "p90": estimate.high}
     lengths = {name: duration_iso(length) for name, length in values.items()}
     return _RAN, lengths | {"runs": str(estimate.runs), "program": estimate.program, "whose": estimate.whose}

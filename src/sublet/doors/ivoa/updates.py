@@ -1,4 +1,4 @@
-"""An update of a session, as IVOA writes it: which phase it should have, or how much longer it should last."""
+"""Updates of a session in IVOA's format: a new phase, or a longer duration."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from typing import Any
 from sublet.booking.model.phases import Phase
 from sublet.kernel.errors import BadRequest, NotChangeable
 
-PHASE_PATHS = frozenset({"phase", "state", "status"})  # the draft's text says state and status too
+PHASE_PATHS = frozenset({"phase", "state", "status"})  # the draft standard's text also says state and status
 DURATION_PATH = "schedule.available.duration"
 UNITS = {"": 1, "s": 1, "seconds": 1, "minutes": 60, "hours": 3600, "days": 86400}
-LONGEST = 400 * 86400  # as for a request: nothing lasts longer
+LONGEST = 400 * 86400  # the same limit as for requests
 KINDS = frozenset({"string-value-update", "enum-value-update", "integer-value-update", "integer-delta-update"})
 
 
 @dataclass(frozen=True, slots=True)
 class PhaseUpdate:
-    """Make it this phase."""
+    """A change to this phase."""
 
     phase: Phase
 
 
 @dataclass(frozen=True, slots=True)
 class LongerUpdate:
-    """Let it last this much longer."""
+    """An extension by this duration."""
 
     by: timedelta
 

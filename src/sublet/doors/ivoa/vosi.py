@@ -1,4 +1,4 @@
-"""VOSI 1.1: what this service can do, and whether it is up, in IVOA's own XML, for registries and other clients."""
+"""VOSI 1.1: this service's capabilities and availability in IVOA's XML, for registries and other clients."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ AVAILABILITY = "http://www.ivoa.net/xml/VOSIAvailability/v1.0"
 DATA_SERVICE = "http://www.ivoa.net/xml/VODataService/v1.1"
 VO_RESOURCE = "http://www.ivoa.net/xml/VOResource/v1.0"
 INSTANCE = "http://www.w3.org/2001/XMLSchema-instance"
-# Standard, path, and how an interface of it is used.
+# Standard, path, and type of its interface.
 CAPABILITIES = (
     ("ivo://ivoa.net/std/VOSI#capabilities", "/capabilities", "vs:ParamHTTP"),
     ("ivo://ivoa.net/std/VOSI#availability", "/availability", "vs:ParamHTTP"),
     ("ivo://ivoa.net/std/ExecutionBroker#execution-broker-1.0", "/requests", "vr:WebService"),
 )
 BEARER = "ivo://ivoa.net/sso#OAuth"
-OPEN = frozenset({"/capabilities", "/availability"})  # answered without a token
+OPEN = frozenset({"/capabilities", "/availability"})  # available without a token
 
 ElementTree.register_namespace("vosi", VOSI)
 ElementTree.register_namespace("avail", AVAILABILITY)
@@ -25,7 +25,7 @@ ElementTree.register_namespace("xsi", INSTANCE)
 
 
 def write_capabilities(base: str) -> bytes:
-    """The document of a service at this address."""
+    """Return the capabilities document of a service at this address."""
     root = ElementTree.Element(f"{{{VOSI}}}capabilities", {"xmlns:vs": DATA_SERVICE, "xmlns:vr": VO_RESOURCE})
     for standard, path, kind in CAPABILITIES:
         capability = ElementTree.SubElement(root, "capability", {"standardID": standard})
@@ -38,7 +38,7 @@ def write_capabilities(base: str) -> bytes:
 
 
 def write_availability(trouble: str, since: datetime | None) -> bytes:
-    """The document of a service that has this trouble, or none, and started then."""
+    """Return the availability document of a service with this problem (empty: none) and start time."""
     root = ElementTree.Element(f"{{{AVAILABILITY}}}availability")
     available = ElementTree.SubElement(root, f"{{{AVAILABILITY}}}available")
     available.text = "false" if trouble else "true"
