@@ -8,6 +8,8 @@ import hashlib
 import io
 import json
 import os
+import subprocess
+import sys
 import tarfile
 import zlib
 from collections.abc import AsyncIterator, Iterator
@@ -365,6 +367,15 @@ async def test_where_nothing_can_unpack_an_archive_it_is_brought_here_first(
     mover = HttpMover(UNLIMITED)
     assert await travel(journey, Request(None, data=(data,)), data, mover, Movers([mover])) is None
     await platform.close()
+
+
+def test_a_fetch_that_cannot_begin_gives_up_its_claim(tmp_path: Path) -> None:
+    (tmp_path / "failed").mkdir()
+    (tmp_path / "plan").write_text(json.dumps({"folder": False, "total": 0, "rate": 0}))
+    words = [sys.executable, "-I", "-", str(tmp_path), "plan"]
+    done = subprocess.run(words, input=read_program(), capture_output=True, check=False)
+    assert done.stderr.splitlines()[-1].startswith(b"IsADirectoryError")
+    assert not (tmp_path / "claim").exists()
 
 
 def test_what_travels_is_understood_by_an_old_python() -> None:

@@ -342,7 +342,8 @@ def main(directory: str, plan: str) -> None:
         entry.write("failed", json.dumps({"kind": failed.kind, "why": failed.why}))
     finally:
         entry.ended.set()
-        beating.join()
+        if beating.ident is not None:  # it was started
+            beating.join()
         shutil.rmtree(entry.path("claim"), ignore_errors=True)
 
 
