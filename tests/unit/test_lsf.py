@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
+
 from sublet.booking.model.offer import Node, Take
 from sublet.booking.model.scheduler import SchedulerOptions
 from sublet.booking.model.session import EndKind
@@ -75,3 +77,16 @@ def test_what_is_asked_is_said_in_its_words() -> None:
         *("-n", "8", "-R", "span[ptile=4]", "-R", "rusage[mem=3072MB]", "-gpu", "num=1", "-W", "62"),
         *("-q", "normal", "-P", "p1", "-b", "2016:11:16:06:30"),
     )
+
+
+@pytest.mark.parametrize(
+    ("later", "begin"),
+    [
+        (timedelta(0), "2016:11:16:06:30"),
+        (timedelta(microseconds=1), "2016:11:16:06:31"),
+        (timedelta(minutes=29, seconds=59), "2016:11:16:07:00"),
+    ],
+)
+def test_a_job_does_not_start_before_its_window(later: timedelta, begin: str) -> None:
+    words = words_for(LsfWish("normal", Amounts(Shape(1, GIB), time=HOUR), NOW + later), SchedulerOptions())
+    assert words[words.index("-b") + 1] == begin

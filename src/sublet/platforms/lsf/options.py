@@ -36,5 +36,10 @@ def words_for(wish: LsfWish, asked: SchedulerOptions) -> tuple[str, ...]:
     words += ["-W", str(wish.limit // MINUTE)]
     words += ["-q", wish.queue] if wish.queue else []
     words += ["-P", asked.project] if asked.project else []
-    words += ["-b", f"{wish.begin.astimezone(UTC):%Y:%m:%d:%H:%M}"] if wish.begin else []
+    words += ["-b", f"{_round_up(wish.begin):%Y:%m:%d:%H:%M}"] if wish.begin else []
     return tuple(words)
+
+
+def _round_up(begin: datetime) -> datetime:
+    """Return the first whole minute from this time on, because bsub takes no seconds."""
+    return (begin + MINUTE - timedelta.resolution).astimezone(UTC).replace(second=0, microsecond=0)
