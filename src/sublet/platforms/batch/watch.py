@@ -138,7 +138,7 @@ class SiteWatch:
         if all(now - self._submitted.get(key, float("-inf")) < self._look_every for key in wanted):
             return  # they were just submitted, and can't have got far
         queue_due = now - self._queued_at >= self._every * self._slow
-        if not queue_due and self._failure and now - self._queued_at < self._every * self._slow:
+        if self._failure and not queue_due:
             raise self._failure
         watched = self._list_watched(now)
         new = [key for key in wanted if key not in self._looks]
