@@ -134,7 +134,7 @@ async def end_in_vain(context: LoopContext, session: Session) -> Step | None:
 
 
 async def must_wait(context: LoopContext, session: Session, platform: Platform) -> Step | None:
-    """A step that holds a session back, or ends it; None if it may go on."""
+    """Return a step that holds a session back or ends it, or None if it may go on."""
     if step := await end_in_vain(context, session):
         return step
     booked = session.offer.is_in_calendar

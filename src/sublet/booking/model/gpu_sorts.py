@@ -25,7 +25,7 @@ class GpuSort:
 
 
 def sort_gpus(sorts: Iterable[GpuSort]) -> tuple[GpuSort, ...]:
-    """Return each sort once, sorted, without those of which nothing is known."""
+    """Return each sort once, sorted, without those that are unknown."""
     return tuple(sorted({each for each in sorts if each.type or each.driver}))
 
 

@@ -97,7 +97,7 @@ class Index:
     """The nodes' timelines, with blocks and chunks of time over them that are always kept consistent."""
 
     def __init__(self, capacities: Sequence[int], grain: int) -> None:
-        """Start with nodes of these packed capacities, of which nothing is taken."""
+        """Start with nodes of these packed capacities, with nothing taken."""
         self._chunk = grain  # the most changes of any node inside a chunk before it is split
         self._block = max(4, grain // 16)  # the most chunks in a block before it is split
         self.ladder = Ladder(capacities)
@@ -228,7 +228,7 @@ class Index:
                 begin = home.starts[chunk]
                 if spot != seen and begin < times[step + (spot == tail)]:
                     seen = spot
-                    # A node that had no change there, and of which more is taken, loses just these rows.
+                    # A node without earlier changes there loses just these rows when more of it is taken.
                     whole = not home.inside[chunk] & bit and levels[step][1] > before[step - first][1]
                     part = rows if whole else _difference(line, first, before, step, begin, self.end(block, chunk))
                     flip = (block, chunk, chunk + 1, part)

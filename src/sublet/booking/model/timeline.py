@@ -80,7 +80,7 @@ class Timeline:
     __slots__ = ("_known", "capacity", "levels", "times")
 
     def __init__(self, capacity: int, known: Levels | None = None) -> None:
-        """Start with a packed capacity of which nothing is taken."""
+        """Start with a packed capacity and nothing taken."""
         self.capacity = capacity
         self._known = Levels() if known is None else known
         self.times = array("q", [BEGINNING])  # step i lasts from times[i] until times[i + 1]
