@@ -15,6 +15,8 @@ import pytest
 
 from sublet.client import Client
 from sublet.kernel.db.copies import save_sqlite
+from sublet.kernel.db.engine import address_of
+from sublet.kernel.db.record import find_loss, read_record
 from tests.nursery import typed
 from tests.postgres import Postgres
 from tests.serving import Serving
@@ -28,8 +30,8 @@ def run_one(client: Client) -> str:
     return session.id
 
 
-def types(home: Path, *words: str) -> tuple[int, str, str]:
-    done = typed([*words], {**os.environ, "SUBLET_HOME": str(home), "SUBLET_URL": "own"})
+def types(home: Path, *words: str, path: str = os.environ["PATH"]) -> tuple[int, str, str]:
+    done = typed([*words], {**os.environ, "SUBLET_HOME": str(home), "SUBLET_URL": "own", "PATH": path})
     return done.returncode, done.stdout, done.stderr
 
 
@@ -149,6 +151,35 @@ def test_a_backup_that_is_cut_or_changed_changes_nothing(backup: tuple[Path, set
     assert not (tmp_path / "escaped").exists()
 
 
+def test_a_restore_that_fails_midway_changes_nothing_and_leaves_nothing_behind(
+    backup: tuple[Path, set[str]], tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    assert types(home, "restore", str(backup[0]))[0] == 0
+    (home / "sublet.toml").write_text('hold = "8m"\n')
+    elsewhere = tmp_path / "elsewhere.db"
+    shutil.move(home / "sublet.db", elsewhere)
+    settings = tmp_path / "sublet.toml"
+    settings.write_text(f'database = "sqlite:///{elsewhere}"\n')
+    obstacle = Path(f"{elsewhere}.restored")  # a directory where the copy would be written
+    (obstacle / "full").mkdir(parents=True)
+    before = {path: path.read_bytes() for path in (*home.rglob("*"), elsewhere) if path.is_file()}
+    code, _, wrong = types(home, "restore", str(backup[0]), "--replace", "--config", str(settings))
+    assert (code, "was not restored" in wrong, "Nothing was changed" in wrong) == (1, True, True), wrong
+    assert {path: path.read_bytes() for path in (*home.rglob("*"), elsewhere) if path.is_file()} == before
+    assert not list(home.glob("replaced-*"))
+    shutil.rmtree(obstacle)
+    code, _, wrong = types(home, "restore", str(backup[0]), "--replace", "--config", str(settings))
+    assert code == 0, wrong
+
+
+def test_another_programs_database_is_not_restored(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "other.db") as connection:
+        connection.execute("CREATE TABLE flowers (name TEXT)")
+    code, _, wrong = types(tmp_path / "home", "restore", str(tmp_path / "other.db"))
+    assert (code, "it is not a database of Sublet" in wrong, "Traceback" in wrong) == (1, True, False), wrong
+
+
 def test_a_damaged_database_is_not_backed_up(backup: tuple[Path, set[str]], tmp_path: Path) -> None:
     home = tmp_path / "home"
     assert types(home, "restore", str(backup[0]))[0] == 0
@@ -179,11 +210,35 @@ def test_postgresql_is_dumped_and_put_back(postgres: Postgres, tmp_path: Path) -
     (home / "database.json").unlink()
     code, _, wrong = types(home, "restore", str(file), "--replace")
     assert code == 0, wrong
+    record = read_record(str(home))
     found = {session.id for session in serving.start().sessions()}
     serving.stop()
     assert (before in found, after in found) == (True, False)
     (aside,) = home.glob("replaced-*")
     assert (aside / "database").stat().st_size > 0, "what was there is kept"
+    assert record
+    assert record.events > 0, "the restored events are recorded"
+    assert find_loss(str(home), address_of(url), record.events - 1), "fewer than these would be a loss"
+
+
+@pytest.mark.parametrize("missing", ["pg_restore", "psql", "pg_dump"])
+def test_without_postgresqls_programs_a_restore_says_that_nothing_was_restored(
+    postgres: Postgres, tmp_path: Path, missing: str
+) -> None:
+    home, url, programs = tmp_path / "home", postgres.create(), tmp_path / "bin"
+    home.mkdir(mode=0o700)
+    (home / "sublet.toml").write_text(f'database = "{url}"\n')
+    serving = Serving(home, *PLAYED)
+    serving.start()
+    file = tmp_path / "sublet.tar.gz"
+    assert types(home, "backup", str(file))[0] == 0
+    serving.stop()
+    programs.mkdir()
+    for name in {"pg_restore", "psql", "pg_dump"} - {missing}:
+        (programs / name).symlink_to(shutil.which(name) or pytest.skip(f"{name} is not installed"))
+    code, _, wrong = types(home, "restore", str(file), "--replace", path=str(programs))
+    assert (code, f"{file} was not restored: {missing} is not installed" in " ".join(wrong.split())) == (1, True), wrong
+    assert not list(home.glob("replaced-*"))
 
 
 def test_a_copy_from_before_an_upgrade_replaces_the_database_alone(

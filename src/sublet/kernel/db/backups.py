@@ -5,6 +5,7 @@ Encrypted secrets stay encrypted: the master key is outside SUBLET_HOME, and isn
 
 from __future__ import annotations
 
+import dataclasses
 import fcntl
 import gzip
 import hashlib
@@ -21,7 +22,8 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
-from sublet.kernel.db.copies import DATABASE, DatabaseCopy, copy_of
+from sublet.kernel.db.copies import DATABASE, CopyFailed, DatabaseCopy, copy_of
+from sublet.kernel.db.moves import Moves
 from sublet.kernel.db.record import SQLITE, DatabaseRecord, write_record
 from sublet.kernel.errors import NotBackedUp, NotRestored
 from sublet.kernel.home import Home
@@ -82,6 +84,8 @@ def make_backup(home: Home, database: str, to: Path, version: str, config: Path 
             part = Path(place) / "backup.tar.gz"
             _pack(part, named, manifest)
             os.link(part, to)  # unlike a rename, it never replaces a file
+    except CopyFailed as error:
+        raise NotBackedUp(why=error.why, hint=error.hint) from error
     except OSError as error:
         raise NotBackedUp(why=f"{error.filename or to}: {error.strerror}") from error
     return manifest
@@ -106,10 +110,14 @@ def restore_backup(
             if copied.kind != manifest.database:
                 why = f"it is of a {manifest.database} database, and the settings name a {copied.kind} one"
                 raise NotRestored(file=file, why=why, hint="Use the settings of the service that it was made of.")
-            copied.check(staging / DATABASE, file)
+            copied.check(staging / DATABASE)
+            manifest = dataclasses.replace(manifest, **copied.look_at(staging / DATABASE))
+            write_record(str(staging), DatabaseRecord(copied.address, manifest.events))
             there = [] if is_copy else _entries(root)
-            aside = _replace_all(root, there, staging, copied, file, replace=replace)
-            write_record(home.root, DatabaseRecord(copied.address, manifest.events))
+            _check_unused(root, there, copied, file, replace=replace)
+            aside = _replace_all(root, there, staging, copied, file)
+        except CopyFailed as error:
+            raise NotRestored(file=file, why=error.why, hint=error.hint) from error
         except OSError as error:
             raise NotRestored(file=file, why=f"{error.filename or root}: {error.strerror}") from error
         finally:
@@ -132,30 +140,40 @@ def _take_copy(file: Path, staging: Path) -> BackupManifest:
     to = staging / DATABASE
     shutil.copyfile(file, to)
     copied = copy_of(f"{SQLITE}{to}")
-    copied.check(to, file)
+    copied.check(to)
     made = datetime.fromtimestamp(file.stat().st_mtime, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return BackupManifest(sublet="", created=made, database=copied.kind, **copied.look_at(to))
 
 
-def _replace_all(
-    root: Path, there: list[str], staging: Path, copied: DatabaseCopy, file: Path, *, replace: bool
-) -> str:
-    """Put the unpacked files and database in place; return where the replaced files are, or "" if there were none."""
-    is_used = bool(there) or copied.is_used()
-    if is_used and not replace:
+def _check_unused(root: Path, there: list[str], copied: DatabaseCopy, file: Path, *, replace: bool) -> None:
+    """Raise NotRestored if the home or the database is in use, unless it may be replaced."""
+    if not replace and (there or copied.is_used()):
         why = f"{root} is in use: it has {', '.join(there[:4]) or copied.address}"
         raise NotRestored(file=file, why=why, hint=f"With --replace it is moved to {root}/{ASIDE}…, and kept there.")
-    aside = root / f"{ASIDE}{_now().replace(':', '')}"
+
+
+def _replace_all(root: Path, there: list[str], staging: Path, copied: DatabaseCopy, file: Path) -> str:
+    """Put the unpacked files and database in place; return where the replaced files are, or "" if there were none."""
+    aside, moves = root / f"{ASIDE}{_now().replace(':', '')}", Moves()
     aside.mkdir(mode=0o700)
-    undo = _swap(root, staging, aside, there)
     try:
-        copied.load(staging / DATABASE, aside)
-    except (OSError, NotRestored, NotBackedUp):
-        undo()
+        _swap(root, staging, aside, there, moves)
+        copied.load(staging / DATABASE, aside, moves)
+    except BaseException as error:
+        if left := moves.undo():
+            raise _describe_left(file, left, error) from error
+        shutil.rmtree(aside, ignore_errors=True)
         raise
-    if not is_used:
-        aside.rmdir()
-    return str(aside) if is_used else ""
+    if any(aside.iterdir()):
+        return str(aside)
+    aside.rmdir()
+    return ""
+
+
+def _describe_left(file: Path, left: list[Path], error: BaseException) -> NotRestored:
+    """Return the error for a restore that failed and could not be undone completely."""
+    hint = f"Not everything could be put back. Move these to where they were, by hand: {', '.join(map(str, left))}"
+    return NotRestored(file=file, why=str(error), hint=hint)
 
 
 def _files(root: Path) -> Iterator[tuple[str, Path]]:
@@ -224,29 +242,17 @@ def _unpack(file: Path, staging: Path) -> BackupManifest:
     return manifest
 
 
-def _swap(root: Path, staging: Path, aside: Path, there: list[str]) -> Callable[[], None]:
-    """Move existing files aside and unpacked ones in, all or none of them; return a function that undoes it."""
-    moved: list[tuple[Path, Path]] = []
-
-    def move(source: Path, to: Path) -> None:
-        os.rename(source, to)
-        moved.append((source, to))
-
-    def undo() -> None:
-        for source, to in reversed(moved):
-            os.rename(to, source)
-
-    try:
-        for name in there:
-            if name not in UNTOUCHED:
-                move(root / name, aside / name)
-        for entry in sorted(staging.iterdir()):
-            if entry.name != DATABASE:
-                move(entry, root / entry.name)
-    except OSError:
-        undo()
-        raise
-    return undo
+def _swap(root: Path, staging: Path, aside: Path, there: list[str], moves: Moves) -> None:
+    """Move existing files aside, and unpacked ones in."""
+    for name in there:
+        if name not in UNTOUCHED:
+            moves.move(root / name, aside / name)
+    for entry in sorted(staging.iterdir()):
+        if entry.name == DATABASE:
+            continue
+        if os.path.lexists(root / entry.name):
+            moves.move(root / entry.name, aside / entry.name)
+        moves.move(entry, root / entry.name)
 
 
 @contextmanager

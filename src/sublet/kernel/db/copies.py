@@ -3,25 +3,41 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
+import tempfile
+from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 from urllib.parse import unquote, urlsplit, urlunsplit
 
+from sublet.kernel.db.engine import address_of
+from sublet.kernel.db.moves import Moves
 from sublet.kernel.db.record import EVENTS, SQLITE, sqlite_file
-from sublet.kernel.errors import NotBackedUp, NotRestored
 
 DATABASE = "database"  # the copy's name in a backup
 SESSIONS = "SELECT count(*) FROM sessions"
 SIDES = ("", "-wal", "-shm", "-journal")
+DUMPED_ROWS = re.compile(r"COPY (?:\w+\.)?(\w+) \(.*\) FROM stdin;")  # until a line with END_OF_ROWS
+END_OF_ROWS = "\\."
+DUMPED_SEQUENCE = re.compile(r"SELECT pg_catalog\.setval\('(?:\w+\.)?events_id_seq', (\d+), (true|false)\);")
+
+
+class CopyFailed(Exception):
+    """A database could not be copied or restored; nothing was changed."""
+
+    def __init__(self, why: str, hint: str = "") -> None:
+        """Say why and, if something helps, what to do."""
+        super().__init__(why)
+        self.why, self.hint = why, hint
 
 
 class DatabaseCopy(Protocol):
-    """How one kind of database is copied and restored."""
+    """How one kind of database is copied and restored; its methods raise CopyFailed."""
 
     @property
     def kind(self) -> str:
@@ -37,14 +53,17 @@ class DatabaseCopy(Protocol):
     def save(self, to: Path) -> None:
         """Write a consistent copy of the database."""
 
-    def look_at(self, copy: Path) -> dict[str, Any]:
-        """Return the numbers for a manifest: sessions and, if known, events."""
+    def look_at(self, copy: Path) -> dict[str, int]:
+        """Return how many events and sessions a copy has."""
 
-    def check(self, copy: Path, file: Path) -> None:
-        """Raise NotRestored unless a copy is intact."""
+    def check(self, copy: Path) -> None:
+        """Raise CopyFailed unless a copy is intact."""
 
-    def load(self, copy: Path, aside: Path) -> None:
-        """Replace the database by a copy; the replaced one is kept in the directory `aside`."""
+    def load(self, copy: Path, aside: Path, moves: Moves) -> None:
+        """Replace the database by a copy; the replaced one is kept in the directory `aside`.
+
+        If it fails, undoing `moves` leaves everything as it was.
+        """
 
 
 def copy_of(url: str) -> DatabaseCopy:
@@ -81,37 +100,42 @@ class SqliteCopy:
     def save(self, to: Path) -> None:
         """Write a copy with SQLite's backup API."""
         if not os.path.exists(self.file):
-            raise NotBackedUp(
-                why=f"there is no database {self.file}", hint="Set SUBLET_HOME, or --config, to the service's."
-            )
+            raise CopyFailed(f"there is no database {self.file}", "Set SUBLET_HOME, or --config, to the service's.")
         try:
             save_sqlite(self.file, to)
         except sqlite3.Error as error:
-            raise NotBackedUp(why=f"{self.file}: {error}") from error
+            raise CopyFailed(f"{self.file}: {error}") from error
         if wrong := _integrity(to):
-            raise NotBackedUp(why=f"{self.file} is damaged: {wrong}", hint="`sublet doctor` says what to do.")
+            raise CopyFailed(f"{self.file} is damaged: {wrong}", "`sublet doctor` says what to do.")
 
-    def look_at(self, copy: Path) -> dict[str, Any]:
-        """Return how many events and sessions the copy has."""
-        with closing(sqlite3.connect(copy)) as connection:
-            events, sessions = (connection.execute(query).fetchone() for query in (EVENTS, SESSIONS))
+    def look_at(self, copy: Path) -> dict[str, int]:
+        """Count the events and sessions in a copy."""
+        try:
+            with closing(sqlite3.connect(copy)) as connection:
+                events, sessions = (connection.execute(query).fetchone() for query in (EVENTS, SESSIONS))
+        except sqlite3.Error as error:
+            raise CopyFailed(f"it is not a database of Sublet: {error}", "Take another file.") from error
         return {"events": events[0] if events else 0, "sessions": sessions[0]}
 
-    def check(self, copy: Path, file: Path) -> None:
-        """Raise NotRestored if SQLite's integrity check of the copy fails."""
+    def check(self, copy: Path) -> None:
+        """Raise CopyFailed if SQLite's integrity check of the copy fails."""
         if wrong := _integrity(copy):
-            raise NotRestored(file=file, why=f"the database in it is damaged: {wrong}", hint="Take another backup.")
+            raise CopyFailed(f"the database in it is damaged: {wrong}", "Take another backup.")
 
-    def load(self, copy: Path, aside: Path) -> None:
-        """Rename a copy into place, after moving the old file and its write-ahead log aside."""
+    def load(self, copy: Path, aside: Path, moves: Moves) -> None:
+        """Move a copy into place, after moving the old file and its write-ahead log aside."""
         Path(self.file).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         part = Path(f"{self.file}.restored")
-        shutil.copyfile(copy, part)
-        os.chmod(part, 0o600)
-        for side in SIDES:
-            if os.path.exists(self.file + side):
-                shutil.move(self.file + side, aside / Path(self.file + side).name)
-        os.rename(part, self.file)
+        try:
+            shutil.copyfile(copy, part)
+            os.chmod(part, 0o600)
+            for side in SIDES:
+                if os.path.exists(self.file + side):
+                    moves.move(Path(self.file + side), aside / Path(self.file + side).name)
+            os.rename(part, self.file)
+        finally:
+            if part.is_file():
+                part.unlink()
 
 
 @dataclass(frozen=True)
@@ -124,44 +148,52 @@ class PostgresCopy:
     @property
     def address(self) -> str:
         """The database's address, without the password."""
-        return self._split()[0]
+        return address_of(self.url)
 
     def is_used(self) -> bool:
         """Whether the database has tables."""
-        return self._ask("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'") != "0"
+        query = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"
+        return self._run("psql", "-X", "-A", "-t", "-c", query).strip() != "0"
 
     def save(self, to: Path) -> None:
         """Write a dump of one snapshot with pg_dump."""
-        self._run("pg_dump", "--format=custom", "--no-owner", f"--file={to}", wrong=NotBackedUp)
+        self._run("pg_dump", "--format=custom", "--no-owner", f"--file={to}")
         os.chmod(to, 0o600)
 
-    def look_at(self, copy: Path) -> dict[str, Any]:
-        """Return how many sessions the live database has now; events aren't counted."""
-        return {"sessions": int(self._ask(SESSIONS))}
+    def look_at(self, copy: Path) -> dict[str, int]:
+        """Count the events and sessions in a dump."""
+        tables = ("--table=events_id_seq", "--table=sessions")
+        argv = [_program("pg_restore"), "--data-only", *tables, "--file=-", str(copy)]
+        with (
+            tempfile.TemporaryFile("w+") as wrong,
+            subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=wrong, text=True) as reading,
+        ):
+            counts = read_dump(reading.stdout or ())
+            if reading.wait():
+                wrong.seek(0)
+                raise CopyFailed(f"pg_restore: {_last(wrong.read())}")
+        return counts
 
-    def check(self, copy: Path, file: Path) -> None:
-        """Raise NotRestored unless pg_restore can list the dump."""
+    def check(self, copy: Path) -> None:
+        """Raise CopyFailed unless pg_restore can list the dump."""
         done = subprocess.run([_program("pg_restore"), "--list", str(copy)], capture_output=True, text=True)
         if done.returncode:
-            raise NotRestored(file=file, why=f"the database in it is damaged: {_last(done.stderr)}")
+            raise CopyFailed(f"the database in it is damaged: {_last(done.stderr)}", "Take another backup.")
 
-    def load(self, copy: Path, aside: Path) -> None:
+    def load(self, copy: Path, aside: Path, moves: Moves) -> None:
         """Restore a dump with pg_restore, in one transaction; the previous content is dumped to `aside` first."""
         if self.is_used():
             self.save(aside / DATABASE)
         words = ("--clean", "--if-exists", "--no-owner", "--single-transaction", "--exit-on-error", str(copy))
-        self._run("pg_restore", *words, wrong=NotRestored, file=copy)
+        self._run("pg_restore", *words)
 
-    def _ask(self, query: str) -> str:
-        return self._run("psql", "-X", "-A", "-t", "-c", query, wrong=NotBackedUp).strip()
-
-    def _run(self, program: str, *words: str, wrong: type[NotBackedUp | NotRestored], **values: Any) -> str:
+    def _run(self, program: str, *words: str) -> str:
         address, password = self._split()
         environment = {**os.environ, **({"PGPASSWORD": password} if password else {})}
         argv = [_program(program), f"--dbname={address}", *words]
         done = subprocess.run(argv, env=environment, capture_output=True, text=True)
         if done.returncode:
-            raise wrong(why=f"{program}: {_last(done.stderr)}", **values)
+            raise CopyFailed(f"{program}: {_last(done.stderr)}")
         return done.stdout
 
     def _split(self) -> tuple[str, str]:
@@ -173,10 +205,25 @@ class PostgresCopy:
         return urlunsplit(plain), unquote(password)
 
 
+def read_dump(lines: Iterable[str]) -> dict[str, int]:
+    """Return how many events ever and sessions a PostgreSQL dump has, from its rows and sequences as text."""
+    counts, table = {"events": 0, "sessions": 0}, ""
+    for line in lines:
+        text = line.rstrip("\n")
+        if table:
+            table = "" if text == END_OF_ROWS else table
+            counts["sessions"] += table == "sessions"
+        elif rows := DUMPED_ROWS.fullmatch(text):
+            table = rows[1]
+        elif sequence := DUMPED_SEQUENCE.fullmatch(text):
+            counts["events"] = int(sequence[1]) if sequence[2] == "true" else 0
+    return counts
+
+
 def _program(name: str) -> str:
     path = shutil.which(name)
     if path is None:
-        raise NotBackedUp(why=f"{name} is not here", hint="Install PostgreSQL's client programs: postgresql-client")
+        raise CopyFailed(f"{name} is not installed", "Install PostgreSQL's client programs: postgresql-client")
     return path
 
 
