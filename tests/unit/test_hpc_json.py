@@ -206,6 +206,9 @@ def test_a_host_key_is_found_in_any_line_that_has_one() -> None:
         ("H.example.org,192.0.2.1", "192.0.2.1", 22, True),
         ("*.example.org", "h.example.org", 22, True),
         ("!h.example.org,*.example.org", "h.example.org", 22, False),
+        ("!h.example.org,*.example.org", "H.Example.org", 22, False),
+        ("!H.Example.org,*.example.org", "h.example.org", 22, False),
+        ("![h.example.org]:2222,*", "H.example.org", 2222, False),
         ("[h.example.org]:2222", "h.example.org", 2222, True),
         ("h.example.org", "h.example.org", 2222, False),
         ("other.example.org", "h.example.org", 22, False),
@@ -224,4 +227,12 @@ def test_a_hashed_line_counts_for_its_host(tmp_path: Path) -> None:
     subprocess.run(["ssh-keygen", "-q", "-H", "-f", file], check=True, capture_output=True)
     assert "h.example.org" not in file.read_text()
     assert read_host_keys(file.read_text(), "h.example.org")
+    assert read_host_keys(file.read_text(), "H.Example.org")
     assert not read_host_keys(file.read_text(), "i.example.org")
+
+
+def test_a_host_key_that_is_revoked_in_the_same_file_is_not_known() -> None:
+    line = f"h.example.org ssh-ed25519 {KEY}"
+    assert read_host_keys(f"@revoked * ssh-ed25519 {KEY}\n{line}\n", "h.example.org") == ()
+    assert read_host_keys(f"{line}\n@revoked\tH.example.org ssh-ed25519 {KEY}\n", "h.example.org") == ()
+    assert read_host_keys(f"@revoked other.example.org ssh-ed25519 {KEY}\n{line}\n", "h.example.org")
