@@ -178,3 +178,20 @@ async def test_the_audit_log_is_paged_exported_and_everyones_own(callers: Caller
 
 def test_no_cell_is_a_formula() -> None:
     assert csv_line(["=1", "+1", "-1", "@x", "\tx", "plain", 3]) == "'=1,'+1,'-1,'@x,'\tx,plain,3\r\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "field"),
+    [
+        ("/v1/rules", RULE, "expires"),
+        ("/v1/budgets", {"holder": "*", "limit": "5EUR"}, "until"),
+        ("/v1/platforms/memory/drain", {}, "until"),
+    ],
+)
+async def test_the_field_without_a_time_zone_is_named(
+    callers: Callers, service: Service, path: str, body: dict[str, Any], field: str
+) -> None:
+    op = await as_person(callers, service, "op3@example.org", operator=True)
+    answer = await op.post(path, json=body | {field: "2099-01-01T00:00:00"})
+    assert answer.status_code == 400
+    assert f"`{field}` needs a time zone" in answer.json()["detail"]

@@ -8,7 +8,6 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from sublet.access.access import RequestedAccess
-from sublet.access.api.rules import require_zone
 from sublet.access.views.access import (
     AccessAnswer,
     AccessAsk,
@@ -20,6 +19,7 @@ from sublet.access.views.access import (
 from sublet.access.views.convert import access_view, limits_of, request_view
 from sublet.api import described
 from sublet.api.bodies import json_response
+from sublet.api.instants import require_zone
 from sublet.api.people import host_of, person_of, service_of
 
 router = APIRouter(prefix="/v1/access", tags=["Access"])
@@ -72,7 +72,7 @@ async def grant(request: Request, id: str, answer: AccessAnswer) -> Response:
         id,
         person,
         limits=limits_of(answer.limits),
-        expires=require_zone(answer.expires),
+        expires=require_zone(answer.expires, "expires"),
         answer=answer.answer,
         host=host_of(request),
     )

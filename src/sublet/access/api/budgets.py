@@ -7,12 +7,12 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from sublet.access.api.rules import require_zone
 from sublet.access.budgets import BudgetState
 from sublet.access.model.budget import parse_budget
 from sublet.access.views.budgets import BudgetAsk, BudgetList, BudgetView
 from sublet.api import described
 from sublet.api.bodies import json_response
+from sublet.api.instants import require_zone
 from sublet.api.people import host_of, person_of, service_of
 
 router = APIRouter(prefix="/v1/budgets", tags=["Access"])
@@ -40,7 +40,7 @@ async def add(request: Request, ask: BudgetAsk) -> Response:
         amount=amount,
         period=period,
         platform=ask.platform,
-        until=require_zone(ask.until),
+        until=require_zone(ask.until, "until"),
         note=ask.note,
         host=host_of(request),
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
@@ -12,8 +10,8 @@ from sublet.access.views.access import RuleAsk, RuleChange, RuleList, RuleView, 
 from sublet.access.views.convert import limits_of, rule_view
 from sublet.api import described
 from sublet.api.bodies import json_response
+from sublet.api.instants import require_zone
 from sublet.api.people import host_of, person_of, service_of
-from sublet.kernel.errors import BadRequest
 
 router = APIRouter(prefix="/v1/rules", tags=["Access"])
 
@@ -36,7 +34,7 @@ async def add(request: Request, ask: RuleAsk) -> Response:
         noun=ask.noun,
         name=ask.name,
         limits=limits_of(ask.limits),
-        expires=require_zone(ask.expires),
+        expires=require_zone(ask.expires, "expires"),
         note=ask.note,
         host=host_of(request),
     )
@@ -54,13 +52,6 @@ async def remove(request: Request, id: str) -> Response:
     """Remove a rule: that counts at once. The answer names sessions that go on although their owners lose access."""
     person = await person_of(request)
     return json_response(_view(await service_of(request).access.rules.remove_rule(id, person, host_of(request))))
-
-
-def require_zone(instant: datetime | None) -> datetime | None:
-    """Return the instant; raise BadRequest if it has no time zone."""
-    if instant is not None and instant.tzinfo is None:
-        raise BadRequest(detail="`expires` needs a zone, as in 2027-06-30T12:00:00Z.")
-    return instant
 
 
 def _view(changed: ChangedRules) -> RuleChange:

@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from sublet.api import described
 from sublet.api.bodies import json_response
+from sublet.api.instants import require_zone
 from sublet.api.people import host_of, person_of, service_of
 from sublet.booking.api.calendar import in_utc
 from sublet.booking.model.amounts import parse_duration
@@ -78,12 +79,10 @@ async def sweep(
 async def drain(request: Request, name: str, ask: DrainAsk) -> Response:
     """Let nothing new begin on a platform; for operators. What runs finishes, and what waits goes on afterwards."""
     person, service = await person_of(request), service_of(request)
-    if ask.until is not None and ask.until.tzinfo is None:
-        raise BadRequest(detail="`until` needs a zone, as in 2026-12-01T12:00:00Z.")
     if ask.grace and not ask.now:
         raise BadRequest(detail="`grace` is for `now` alone.", hint="Without `now`, running sessions may finish.")
     grace = (parse_duration(ask.grace) if ask.grace else USUAL_GRACE) if ask.now else None
-    until, host = in_utc(ask.until), host_of(request)
+    until, host = in_utc(require_zone(ask.until, "until")), host_of(request)
     await service.drains.drain(person, name, until=until, reason=ask.reason, grace=grace, host=host)
     return json_response(_view(await service.usable_platforms.platform(name, person)))
 

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from sublet.api import described
 from sublet.api.bodies import JSON, json_response
 from sublet.api.idempotency import Key, read_key
+from sublet.api.instants import require_zone
 from sublet.api.people import base_of, host_of, person_of, service_of
 from sublet.booking.api.calendar import Instant, in_utc
 from sublet.booking.api.precedence import Said
@@ -129,9 +130,8 @@ async def extend(request: Request, id: Id, ask: ExtendAsk) -> Response:
     person = await person_of(request)
     if bool(ask.by) == bool(ask.until):
         raise BadRequest(detail="say `by` (how much longer, as in 30m) or `until` (an instant), and not both.")
-    if ask.until is not None and ask.until.tzinfo is None:
-        raise BadRequest(detail="`until` needs a zone, as in 2026-12-01T12:00:00Z.")
-    return _view(request, await service_of(request).sessions.extend(id, person, until=ask.until, by=ask.by or None))
+    until = require_zone(ask.until, "until")
+    return _view(request, await service_of(request).sessions.extend(id, person, until=until, by=ask.by or None))
 
 
 @router.delete("/{id}", status_code=204, responses=CHANGE)
