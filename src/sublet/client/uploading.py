@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
-from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from time import sleep
@@ -82,18 +82,30 @@ def plan_upload(places: Sequence[str | os.PathLike[str]], name: str = "", ignore
     files = [
         file for path in paths for file in list_files(path, ignore, prefix="" if is_alone else f"{_last_name(path)}/")
     ]
+    _check_names(called, files)
+    return UploadPlan(called, tuple(files))
+
+
+def _check_names(name: str, files: Sequence[LocalFile]) -> None:
+    """Raise BadRequest if the upload's name or a path can't be used, or if two files have the same path."""
     try:
-        check_upload_name(called)
+        check_upload_name(name)
         for file in files:
             check_upload_path(file.path)
     except WrongUpload as error:
         raise BadRequest(detail=str(error), hint="Rename it, or say another name: --name NAME.") from None
-    twice = (
-        {file.path for file in files if sum(other.path == file.path for other in files) > 1} if len(paths) > 1 else ()
-    )
-    for path in twice:
+    if path := find_repeated(file.path for file in files):
         raise BadRequest(detail=f"several files would be at {path}", hint="Send them as two uploads.")
-    return UploadPlan(called, tuple(files))
+
+
+def find_repeated(paths: Iterable[str]) -> str:
+    """Return the first path that occurs a second time, or ""."""
+    known: set[str] = set()
+    for path in paths:
+        if path in known:
+            return path
+        known.add(path)
+    return ""
 
 
 def _last_name(path: str) -> str:
@@ -173,26 +185,28 @@ def _send_file(name: str, file: LocalFile, before: UploadFileView | None, tally:
             try:
                 at: int = yield uploads.append(id, offset, _read_piece(reader, file, offset))
                 tries = iter(PAUSES)
-            except (ServiceUnreachable, UploadBusy, WrongOffset) as error:
+            except (ServiceUnreachable, UploadBusy, WrongOffset):
                 pause = next(tries, None)
                 if pause is None:
                     raise
                 yield timedelta(seconds=pause)
-                at = yield from _insist(uploads.offset(id), error)
+                at = yield from _insist(uploads.offset(id))
             tally.add(at - offset)
             offset = at
 
 
-def _insist(call: Call[T], error: Exception | None = None) -> Steps[T]:
+def _insist(call: Call[T]) -> Steps[T]:
     """Make an idempotent call, retrying while the service is unreachable."""
-    for pause in PAUSES:
+    pauses = iter(PAUSES)
+    while True:
         try:
             answer: T = yield call
             return answer
-        except ServiceUnreachable as failure:
-            error = failure
+        except ServiceUnreachable:
+            pause = next(pauses, None)
+            if pause is None:
+                raise
             yield timedelta(seconds=pause)
-    raise error or ServiceUnreachable
 
 
 def _read_piece(reader: Any, file: LocalFile, offset: int) -> bytes:
