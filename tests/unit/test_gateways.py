@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from sublet.client.address import find_address, gateway_at
-from sublet.client.gateways import current, forget, keep, token_of
+from sublet.client.gateways import current, forget, keep, login_to
 from sublet.kernel.errors import BadRequest
 from sublet.kernel.home import Home
+from sublet.kernel.kept_logins import KeptLogin
 
 URL = "https://gateway.example.org:443"
 
@@ -31,7 +32,7 @@ def test_commands_go_to_the_gateway_that_was_signed_in_to_last(home: Home) -> No
     assert find_address("https://Gateway.example.org/").token == "first"
     forget(home, "http://localhost:8080")
     assert find_address().socket == home.socket
-    assert token_of(home, URL) == "first"
+    assert login_to(home, URL) == KeptLogin("first")
 
 
 def test_what_is_named_counts_more(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:

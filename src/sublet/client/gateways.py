@@ -26,12 +26,6 @@ def login_to(home: Home, gateway: str) -> KeptLogin | None:
     return load_login(home, gateway)
 
 
-def token_of(home: Home, gateway: str) -> str:
-    """Return the stored token for a gateway, or ""."""
-    login = login_to(home, gateway)
-    return login.access if login else ""
-
-
 def current(home: Home) -> str:
     """Return the gateway that commands use; empty if it is the person's own service."""
     return read_private(os.path.join(home.gateways, CURRENT))
