@@ -18,16 +18,16 @@ from sublet.booking.model.offer import Answer, Node, Offer, Take
 from sublet.booking.model.offers import WayFacts, find_offers
 from sublet.booking.model.pledge import (
     OPEN,
-    bounds,
     describe_why,
     find_drawn,
+    list_sets,
     offers_within,
     pledge_text,
     pool_of,
-    pools_of,
     shares,
     sizes_in,
 )
+from sublet.booking.model.pledged import Pledged, capacity_of, pools_of_all
 from sublet.booking.model.prices import Prices
 from sublet.booking.model.request import GIB, Compute, Executable, Range, Request, Window
 from sublet.booking.model.shape import Shape
@@ -49,6 +49,10 @@ def draws(draw: st.DrawFn) -> tuple[dict[str, int], list[Draw]]:
     sizes = draw(sizes_)
     some = st.sets(st.sampled_from(sorted(sizes)), min_size=1).map(frozenset)
     return sizes, draw(st.lists(st.tuples(st.integers(0, 5), some), max_size=6))
+
+
+def pools_of(pledges: Mapping[str, int], cores: int) -> dict[str, int]:
+    return pools_of_all({name: Pledged(size) for name, size in pledges.items()}, {"cores": cores})
 
 
 def can_be_placed(sizes: dict[str, int], wanted: Sequence[Draw]) -> bool:
@@ -74,7 +78,8 @@ def can_be_placed(sizes: dict[str, int], wanted: Sequence[Draw]) -> bool:
 def test_what_is_within_every_bound_can_be_placed_and_nothing_else(made: tuple[dict[str, int], list[Draw]]) -> None:
     sizes, wanted = made
     total = sum(cores for cores, _ in wanted) <= sum(sizes.values())
-    within = all(sum(cores for cores, own in wanted if own <= some) <= most for some, most in bounds(sizes).items())
+    bounds = {some: capacity_of(some, sizes, frozenset()) for some in list_sets(sizes)}
+    within = all(sum(cores for cores, own in wanted if own <= some) <= most for some, most in bounds.items())
     assert (within and total) == can_be_placed(sizes, wanted)
 
 

@@ -79,11 +79,6 @@ def find_sources(pool: str, sizes: Mapping[str, int]) -> frozenset[str]:
     return frozenset(name if name in sizes else OPEN for name in pool.removeprefix(MARK).split("+"))
 
 
-def bounds(sizes: Mapping[str, int]) -> dict[frozenset[str], int]:
-    """Return each set of pledges, and how many cores the bookings that draw on nothing else may have together."""
-    return {some: sum(sizes[name] for name in some) for some in list_sets(sizes)}
-
-
 def list_sets(names: Collection[str]) -> list[frozenset[str]]:
     """Return the sets of pledges that need a bound: all but the whole, or each alone if there are many pledges."""
     largest = len(names) if len(names) <= MOST + 1 else 2
