@@ -83,7 +83,6 @@ async def running_broker(
             for name, broker in (brokers or {}).items():
                 await service.brokers.add(Person(ME.name, operator=True), name, broker.url, broker.token)
             yield RunningBroker(service, url, token, app)
-            await service.broker_outbox.finish()
 
 
 def platforms_of(answer: OfferSet) -> list[str]:

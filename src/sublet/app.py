@@ -138,6 +138,7 @@ async def _working(service: Service, guard: DatabaseGuard, *, loop: bool) -> Asy
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await service.broker_outbox.stop()
         if loop:
             await carrier.stop()
 

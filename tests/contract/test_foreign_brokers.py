@@ -14,7 +14,9 @@ from typing import Any
 
 import pytest
 from starlette.responses import JSONResponse, Response
+from starlette.types import Receive, Scope, Send
 
+from sublet.booking.model.brokers import BrokerOffer
 from sublet.booking.model.offer import Remote
 from sublet.booking.model.phases import Phase
 from sublet.booking.model.session import EndKind, OfferSet
@@ -25,6 +27,7 @@ from sublet.people.model.person import Person
 from sublet.service import Service
 from tests.brokers import listening
 from tests.contract.services import ME, OTHER, ask, in_phase, over, reach, serving
+from tests.contract.stored import rows
 from tests.foreign_broker import KINDS, Document, ForeignBroker
 
 pytestmark = pytest.mark.anyio
@@ -46,7 +49,6 @@ async def above(
         for number, url in enumerate([*urls, *(["http://127.0.0.1:9"] if dead else [])]):
             await service.brokers.add(OPERATOR, f"far{number}", url)
         yield service, list(brokers)
-        await service.broker_outbox.finish()
 
 
 def by_platform(answer: OfferSet) -> dict[str, int]:
@@ -299,3 +301,26 @@ async def test_ways_at_another_broker_are_its_own_and_a_platform_that_is_not_the
         with pytest.raises(NoOffers, match="nothing like this"):
             await explain(run=None, interactive="nothing like this")
         assert far.asked == []
+
+
+async def test_a_service_stops_although_a_broker_does_not_answer_and_remembers_what_to_give_back(
+    tmp_path: Path,
+) -> None:
+    broker, called = ForeignBroker(), asyncio.Event()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and "/sessions/" in scope["path"]:
+            called.set()
+            await asyncio.Event().wait()
+        await broker.app(scope, receive, send)
+
+    async with listening(app) as url:
+        async with serving(tmp_path) as service:
+            await service.brokers.add(OPERATOR, "far", url)
+            offer = BrokerOffer("gone", "far", ME.name, f"{url}/sessions/1", "", service.now() + timedelta(hours=1))
+            await service.store.write(lambda tx: tx.broker_calls.add_offers([offer], service.now()))
+            async with asyncio.timeout(20):
+                await called.wait()
+            [giving] = [task for task in asyncio.all_tasks() if task.get_name() == "broker outbox"]
+        assert giving.cancelled()
+        assert rows(service.settings.database_url, "SELECT session, tries FROM broker_offers") == [("gone", 0)]

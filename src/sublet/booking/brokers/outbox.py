@@ -72,9 +72,10 @@ class BrokerOutbox:
         if left or asks:
             self._giving = asyncio.create_task(self._give_back(left, asks), name="broker outbox")
 
-    async def finish(self) -> None:
-        """Wait until the current batch has been given back."""
+    async def stop(self) -> None:
+        """Stop giving back, because the service ends; what is left is given back after the next start."""
         if self._giving:
+            self._giving.cancel()
             await asyncio.wait([self._giving])
 
     async def _give_back(self, left: Sequence[BrokerOffer], asks: Sequence[BrokerAsk]) -> None:
