@@ -101,13 +101,13 @@ class Repositories:
             address.scheme,
             self.settings.largest_fetch,
             self.settings.patience.total_seconds(),
-            await self._resolve_branch(address),
+            await self._resolve_host(address),
         )
         good(await git.run("init", "--quiet", "--bare", "--template=", "repository"), address)
         return git
 
-    async def _resolve_branch(self, address: RepositoryAddress) -> str:
-        """Resolve the host once; raise BadRepository if the address isn't allowed or isn't public."""
+    async def _resolve_host(self, address: RepositoryAddress) -> str:
+        """Return the host's public addresses for curl, empty if trusted; raise BadRepository if it isn't allowed."""
         if self._is_trusted(address):
             return ""
         if not any(fnmatchcase(address.text, pattern) for pattern in self.settings.repositories):

@@ -169,11 +169,11 @@ def _document(manifest: Manifest, values: Sequence[str], want: Sequence[str], da
     document: dict[str, Any] = {"parameters": given, "tasks": size.tasks, "name": manifest.name}
     each = size.amounts.shape
     document |= {"nodes": size.amounts.nodes, "cores": each.cores, "memory": f"{each.memory}B", "gpus": each.gpus}
-    document |= {"time": duration_text(size.amounts.time), "data": [_locate_finding(where) for where in data]}
+    document |= {"time": duration_text(size.amounts.time), "data": [_absolute_location(where) for where in data]}
     return document
 
 
-def _locate_finding(where: str) -> str:
+def _absolute_location(where: str) -> str:
     return where if ":" in where.partition("/")[0] else os.path.abspath(where)
 
 

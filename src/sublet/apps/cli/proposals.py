@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import click
 
 from sublet.apps.calls import apps
-from sublet.apps.cli.texts import SHORT, find_number, of_kind, version_lines
+from sublet.apps.cli.texts import SHORT, find_number, split_version, version_lines
 from sublet.apps.views.apps import ProposeAsk
 from sublet.cli.command import command
 from sublet.cli.output import Output, pairs, table
@@ -85,7 +85,7 @@ def maintainers(out: Output) -> None:
 @click.argument("app")
 def show(out: Output, app: str) -> None:
     """Show an app with its versions, or one version."""
-    name, number = of_kind(app)
+    name, number = split_version(app)
     view, now = out.link().do(apps.app(name)), datetime.now(UTC)
     if number is not None:
         chosen = next((version for version in view.versions if version.number == number), None)

@@ -12,7 +12,7 @@ from sublet.client.link import Link
 SHORT = 12  # digits of a commit that are shown
 
 
-def of_kind(ref: str) -> tuple[str, int | None]:
+def split_version(ref: str) -> tuple[str, int | None]:
     """Split `flood@2` into name and number."""
     name, at, number = ref.partition("@")
     if at and not number.isdecimal():
@@ -22,7 +22,7 @@ def of_kind(ref: str) -> tuple[str, int | None]:
 
 def find_number(link: Link, ref: str, state: str = "proposed") -> tuple[str, int]:
     """Return the version that is meant; without a number the newest in this state, or else the newest."""
-    name, number = of_kind(ref)
+    name, number = split_version(ref)
     if number is not None:
         return name, number
     versions = link.do(apps.app(name)).versions

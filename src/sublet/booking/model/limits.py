@@ -122,8 +122,8 @@ def check_pledged(compute: Compute, pledged: Shape, where: str) -> list[Reason]:
             asked, limit, most = (
                 memory_text(size) if name == "memory" else str(size) for size in (wanted, there, each)
             )
-            has = f"{limit} of memory" if name == "memory" else f"{limit} {noun}"
-            message = f"{where} has {has} in all; {asked} {'was' if name == 'memory' else 'were'} asked for."
+            offered = f"{limit} of memory" if name == "memory" else f"{limit} {noun}"
+            message = f"{where} has {offered} in all; {asked} {'was' if name == 'memory' else 'were'} asked for."
             reasons.append(Reason(LIMIT, f"compute.{name}.min", message, asked, limit, most))
     return reasons
 

@@ -33,7 +33,7 @@ AFTER = frozenset({"after", "from", "since"})
 BEFORE = frozenset({"before", "by", "until"})
 _CLOCK = re.compile(r"([0-9]{1,2})(?::([0-9]{2}))?(am|pm)?")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_OF_TEN = {"a": "1", "an": "1", "one": "1", "half": "0.5"}
+_SPOKEN_NUMBERS = {"a": "1", "an": "1", "one": "1", "half": "0.5"}
 
 
 class Hours(NamedTuple):
@@ -68,7 +68,7 @@ def _after(words: list[str], now: datetime) -> Window | None:
 
 def _in(words: list[str], now: datetime) -> Window:
     plain = [word for word in words if words[0] != "half" or word not in ("a", "an")]
-    start = now.astimezone(UTC) + parse_duration("".join([_OF_TEN.get(plain[0], plain[0]), *plain[1:]]))
+    start = now.astimezone(UTC) + parse_duration("".join([_SPOKEN_NUMBERS.get(plain[0], plain[0]), *plain[1:]]))
     return Window(start, start + SLACK)
 
 

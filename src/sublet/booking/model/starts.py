@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from sublet.booking.model.request import Request
 from sublet.kernel.texts import describe_duration
@@ -65,8 +65,8 @@ def describe_asked_times(request: Request) -> str:
 
 
 def instant(time: datetime) -> str:
-    """Format a UTC time to the second."""
-    return time.replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
+    """Format a time in UTC, to the second."""
+    return time.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
 
 
 def roughly(length: timedelta) -> str:
