@@ -111,8 +111,10 @@ async def fill(service: object, pattern: object, count: int) -> None:
 
         def add(tx: object, some: list[Session] = some, first: int = first) -> None:
             running = [session for session in some if session.phase is Phase.RUNNING]
-            tx.sessions.add([session for session in some if session.end])  # type: ignore[attr-defined]
-            tx.sessions.add(running, due=until)  # type: ignore[attr-defined]
+            tx.sessions.add_offers(replace(session, expires=until) for session in some)  # type: ignore[attr-defined]
+            for session in some:
+                if session.end:
+                    tx.sessions.change(session.id, now=now, due=None)  # type: ignore[attr-defined]
             for number, session in enumerate(running):
                 take = Take(names[(first + number) % len(names)], now, until, cores=1, memory=2**30)
                 tx.books.take("trial", session.id, [take])  # type: ignore[attr-defined]

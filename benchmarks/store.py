@@ -58,7 +58,7 @@ def ask(tx: Tx, answer: Answer) -> None:
     offerset, sessions, takes = answer
     tx.books.take("here", offerset.id, takes)
     tx.offersets.add(offerset)
-    tx.sessions.add(sessions, due=offerset.expires)
+    tx.sessions.add_offers(sessions)
     tx.events.add(offerset.created, offerset.id, offerset.person, EventKind.OFFERED, "4 offers")
 
 

@@ -39,7 +39,7 @@ async def service(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Ser
 async def _used(service: Service, name: str) -> None:
     offers, now = a_set(name), service.now()
     session: Session = a_session(offers, an_offer(platform="keeling"))
-    await service.store.write(lambda tx: (tx.offersets.add(offers), tx.sessions.add([session])))
+    await service.store.write(lambda tx: (tx.offersets.add(offers), tx.sessions.add_offers([session])))
     await service.store.write(lambda tx: tx.uses.add(session, TotalAmounts(8, 0, 0, 2, HOUR), "", now))
     for phase in (Phase.ACCEPTED, Phase.WAITING, Phase.PREPARING, Phase.RUNNING, Phase.RELEASING, Phase.COMPLETED):
         times = {"started": now, "ended": now + HOUR} if phase is Phase.COMPLETED else {}

@@ -99,7 +99,7 @@ def offer_some(
     """Record an answer with some offers, and hold what they need."""
     offerset = tx.offersets.add(a_set(person, created))
     sessions = [a_session(offerset) for _ in range(count)]
-    tx.sessions.add(sessions)
+    tx.sessions.add_offers(sessions)
     if hold:
         tx.books.take("here", offerset.id, hold)
     tx.events.add(created, offerset.id, person, "offerset.made")
@@ -112,7 +112,8 @@ def accept(tx: Tx, id: str, now: datetime, takes: tuple[Take, ...]) -> Session |
     if moved is None:
         return None
     tx.sessions.reject_siblings(moved, now)
-    tx.books.replace("here", moved.offerset, id, takes)
+    tx.books.release("here", moved.offerset)
+    tx.books.take("here", id, takes)
     tx.events.add(now, id, moved.person, "session.accepted", phase=moved.phase)
     return moved
 

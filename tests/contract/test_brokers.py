@@ -25,6 +25,7 @@ from sublet.people.model.person import Person
 from tests.api.test_pages import token_on
 from tests.brokers import PATIENCE, RunningBroker, platforms_of, running_broker
 from tests.contract.services import KEEP, ME, OTHER, ask, in_phase, over, reach
+from tests.contract.stored import rows
 
 pytestmark = pytest.mark.anyio
 SOON = 5.0  # seconds: one is what it takes on a machine with nothing else to do
@@ -241,7 +242,7 @@ async def test_what_was_asked_before_a_crash_is_given_back_after_it(tree: Tree) 
     await middle.store.write(lambda tx: tx.broker_calls.put_off_ask(row, now))
     await tree.one.nothing_is_held()
     async with asyncio.timeout(20):
-        while (await middle.store.read(lambda tx: tx.broker_calls.count()))[0]:  # noqa: ASYNC110
+        while rows(middle.settings.database_url, "SELECT key FROM broker_asks"):  # noqa: ASYNC110
             await asyncio.sleep(0.02)
 
 
@@ -271,7 +272,7 @@ async def _remove_cam(tree: Tree) -> None:
     """Pass nothing on to it directly any more, once it holds nothing."""
     await tree.top.service.offers.reject_all(ME)
     async with asyncio.timeout(20):
-        while (await tree.top.service.store.read(lambda tx: tx.broker_calls.count()))[1]:  # noqa: ASYNC110
+        while rows(tree.top.service.settings.database_url, "SELECT session FROM broker_offers"):  # noqa: ASYNC110
             await asyncio.sleep(0.02)
     await tree.top.service.brokers.remove(Person(ME.name, operator=True), "cam")
 

@@ -110,7 +110,7 @@ async def test_a_drain_ends_by_itself(tmp_path: Path) -> None:
         clock.later = timedelta(minutes=61)
         await service.signals.announce()
         await reach(service, waiting.id, in_phase(Phase.RUNNING))
-        assert await service.drains.drains() == {}
+        assert (await service.usable_platforms.platform("trial", OWNER)).drain is None
         entries = await service.store.read(lambda tx: tx.audit.list(action="platform."))
         assert [(one.action, one.person) for one in entries] == [("platform.drain", "owner"), ("platform.undrain", "")]
 
@@ -131,7 +131,9 @@ async def test_now_ends_what_runs_after_the_grace_and_says_why(tmp_path: Path) -
         assert (ended.end.kind, ended.end.by) == (EndKind.CANCELLED, "owner")
         assert "a fire" in ended.end.detail
         assert (await service.sessions.get(waiting.id, ME)).phase is Phase.WAITING
-        assert (await service.drains.drains())["trial"].ends is None
+        drain = (await service.usable_platforms.platform("trial", OWNER)).drain
+        assert drain is not None
+        assert drain.ends is None
 
 
 async def test_a_queue_that_others_share_is_drained_too_and_a_window_that_passes_says_why(tmp_path: Path) -> None:

@@ -19,8 +19,10 @@ ALICE, OPERATOR = Person("alice"), Person("root", operator=True)
 def test_the_shortest_beginning_that_tells_sessions_apart_names_one(store: Store) -> None:
     def put(tx: Tx) -> None:
         mine, other = tx.offersets.add(a_set()), tx.offersets.add(a_set("bob"))
-        tx.sessions.add([replace(a_session(mine), id=id) for id in ("3551-1", "3562-1", "3563-1", "abc1-1", "abc2-1")])
-        tx.sessions.add([replace(a_session(other), id="3559-2")])
+        tx.sessions.add_offers(
+            [replace(a_session(mine), id=id) for id in ("3551-1", "3562-1", "3563-1", "abc1-1", "abc2-1")]
+        )
+        tx.sessions.add_offers([replace(a_session(other), id="3559-2")])
         tx.sessions.move("abc2-1", Phase.EXPIRED, now=NOON)
 
     store.write_sync(put)
@@ -55,11 +57,11 @@ def test_a_session_is_named_by_its_name_too_if_no_other_has_it(store: Store) -> 
             "4000-1": "fit",
             "5000-1": "ab",
         }
-        tx.sessions.add([replace(a_session(mine), id=id, name=name) for id, name in named_so.items()])
-        tx.sessions.add([replace(a_session(other), id="6000-2", name="cubes")])
+        tx.sessions.add_offers([replace(a_session(mine), id=id, name=name) for id, name in named_so.items()])
+        tx.sessions.add_offers([replace(a_session(other), id="6000-2", name="cubes")])
         for id in (*named_so, "6000-2"):
             tx.sessions.move(id, Phase.ACCEPTED, now=NOON)
-        tx.sessions.add([replace(a_session(mine), id="7000-1", name="cubes")])  # an offer that nobody took yet
+        tx.sessions.add_offers([replace(a_session(mine), id="7000-1", name="cubes")])  # an offer that nobody took yet
 
     store.write_sync(put)
 

@@ -73,7 +73,7 @@ async def test_what_was_used_stays_when_the_session_is_deleted(store: Store) -> 
     ran, runs, waits = (replace(_at_keeling(who), offerset=offers.id) for who in ("ann", "bob", "cy"))
     ran = replace(ran, phase=Phase.RUNNING, started=NOON)
     runs = replace(runs, phase=Phase.RUNNING, started=NOON)
-    await store.write(lambda tx: (tx.offersets.add(offers), tx.sessions.add([ran, runs, waits])))
+    await store.write(lambda tx: (tx.offersets.add(offers), tx.sessions.add_offers([ran, runs, waits])))
     for one in (ran, runs):
         await store.write(lambda tx, one=one: tx.uses.add(one, TotalAmounts(8, 0, 1, 2, MINUTE), "", NOON))
     period = (NOON - MINUTE, NOON + MINUTE)

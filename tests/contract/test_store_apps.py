@@ -40,7 +40,7 @@ def test_versions_are_kept_as_they_are_and_decided_on_once(store: Store) -> None
         if version is FIRST:
             store.write_sync(lambda tx: tx.apps.add(App("flood", "ann@example.org", FIRST.repository, NOON)))
         store.write_sync(lambda tx, one=version: tx.apps.add_version(one))  # type: ignore[misc]
-    assert store.read_sync(lambda tx: tx.apps.find_number("flood", 1)) == FIRST
+    assert store.read_sync(lambda tx: tx.apps.version(FIRST.id)) == FIRST
     assert [one.number for one in store.read_sync(lambda tx: tx.apps.versions("flood"))] == [2, 1]
     assert store.read_sync(lambda tx: (tx.apps.next_number("flood"), tx.apps.next_number("new"))) == (3, 1)
     assert store.read_sync(lambda tx: tx.apps.count_open("ann@example.org")) == 2

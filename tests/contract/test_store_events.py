@@ -63,7 +63,7 @@ def test_who_follows_misses_nothing_while_several_processes_write(open_store: Ca
 def test_ids_are_not_given_again_after_events_were_removed(store: Store) -> None:
     store.write_sync(lambda tx: tx.events.add(NOON, "s1", "alice", EventKind.WAITING))
     last = store.read_sync(lambda tx: tx.events.newest())
-    store.write_sync(lambda tx: tx.events.forget("s1"))
+    store.write_sync(lambda tx: tx.retention.forget_events([last]))
     store.write_sync(lambda tx: tx.events.add(NOON, "s2", "alice", EventKind.RUNNING))
     assert store.read_sync(lambda tx: tx.events.newest()) > last
 

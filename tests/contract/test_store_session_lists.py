@@ -47,7 +47,7 @@ def test_a_list_is_filtered(store: Store) -> None:
     def put(tx: Tx) -> None:
         offerset = tx.offersets.add(a_set())
         plain = a_session(offerset)
-        tx.sessions.add(
+        tx.sessions.add_offers(
             [
                 replace(plain, id="1", name="100% sure"),
                 replace(plain, id="2", name="1000 Fold", phase=Phase.RUNNING),
@@ -88,7 +88,7 @@ def test_a_list_is_filtered_by_app_annex_and_time(store: Store) -> None:
             tx.apps.add_version(version)
         tx.annexes.add(ANNEX)
         tx.leases.add(lease)
-        tx.sessions.add(
+        tx.sessions.add_offers(
             [
                 replace(plain, id="1", app=FIRST.id, created=NOON),
                 replace(plain, id="2", app=second.id, created=NOON + HOUR),
@@ -123,8 +123,8 @@ def test_a_cursor_that_is_none_is_refused(store: Store, cursor: str) -> None:
 def test_a_session_is_found_by_the_beginning_of_its_id(store: Store) -> None:
     def put(tx: Tx) -> None:
         offerset, other = tx.offersets.add(a_set()), tx.offersets.add(a_set("bob"))
-        tx.sessions.add([replace(a_session(offerset), id=i) for i in ("abcd-1", "abce-1", "abcf-1")])
-        tx.sessions.add([replace(a_session(other), id="abcd-2")])
+        tx.sessions.add_offers([replace(a_session(offerset), id=i) for i in ("abcd-1", "abce-1", "abcf-1")])
+        tx.sessions.add_offers([replace(a_session(other), id="abcd-2")])
 
     store.write_sync(put)
 

@@ -118,12 +118,12 @@ def test_making_a_key_never_replaces_one(file: Path) -> None:
 def test_systemd_brings_the_key_as_a_credential(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given = tmp_path / "credentials"
     given.mkdir()
-    assert not Vault(home).ready
+    with pytest.raises(NoMasterKey):
+        Vault(home).check("account:keeling")
     make(str(given / CREDENTIAL))
     (given / CREDENTIAL).chmod(0o440)  # as where an access list names the service's user
     monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(given))
     vault = Vault(home)
-    assert vault.ready
     assert vault.open("account:keeling", vault.seal("account:keeling", SECRET)) == SECRET
 
 

@@ -31,11 +31,6 @@ class Vault:
         self._file = master_key
         self._own = own
 
-    @property
-    def ready(self) -> bool:
-        """Whether there is a file with the master key."""
-        return bool(find(self._file))
-
     def check(self, purpose: str) -> None:
         """Raise NoMasterKey or BadMasterKey if nothing can be encrypted for this purpose."""
         self._keys(purpose)

@@ -37,8 +37,9 @@ async def pledge(request: Request, name: str) -> Response:
 @router.post("", status_code=201, response_model=AddedPledgeView, responses=described.problems(400, 401, 403, 404))
 async def add(request: Request, ask: PledgeAsk) -> Response:
     """Pledge a part of a platform, beside what its settings pledge; it counts at once."""
-    changes, person = service_of(request).access.pledge_changes, await person_of(request)
-    added = await changes.add(person, ask.platform.strip(), ask.name.strip(), _read_amounts(ask), host_of(request))
+    pledge_changes, person = service_of(request).access.pledge_changes, await person_of(request)
+    platform, name, amounts = ask.platform.strip(), ask.name.strip(), _read_amounts(ask)
+    added = await pledge_changes.add(person, platform, name, amounts, host_of(request))
     return json_response(_make_view(added), 201)
 
 

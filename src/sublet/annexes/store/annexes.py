@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import insert, select, update
 
 from sublet.annexes.model.annex import Annex
 from sublet.annexes.store.tables import annexes
@@ -20,7 +20,6 @@ NAMED = select(*COLUMNS).where(A.person == bind("of_person"), A.name == bind("of
 LIST = select(*COLUMNS).where(A.person == bind("of_person")).order_by(A.name)
 ALL = select(*COLUMNS).order_by(A.person, A.name)
 SET = update(annexes).where(A.id == bind("of_id")).values(name=bind("n"), open=bind("o"), guests=bind("g"))
-REMOVE = delete(annexes).where(A.id == bind("of_id"))
 
 
 class AnnexStore:
@@ -61,10 +60,6 @@ class AnnexStore:
         """Its name, whether it is open, and its guests."""
         guests = json.dumps(annex.guests)
         self._sql.change(SET, {"of_id": annex.id, "n": annex.name, "o": _openness(annex), "g": guests})
-
-    def remove(self, id: str) -> None:
-        """Forget one that has no leases."""
-        self._sql.change(REMOVE, {"of_id": id})
 
 
 def _openness(annex: Annex) -> int:

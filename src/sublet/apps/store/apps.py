@@ -27,7 +27,6 @@ ADD_APP, ADD = insert(apps), insert(versions)
 APP = select(A.name, A.person, A.repository, A.created).where(A.name == bind("of_name"))
 APPS = select(A.name, A.person, A.repository, A.created).order_by(A.name)
 GET = VERSION.where(V.id == bind("of_id"))
-NUMBERED = VERSION.where(V.app == bind("of_app"), V.number == bind("of_number"))
 OF_APP = VERSION.where(V.app == bind("of_app")).order_by(V.number.desc())
 OPEN = select(func.count()).where(V.state == "proposed", V.proposed_by == bind("of_person"))
 NEXT = select(func.coalesce(func.max(V.number), 0) + 1).where(V.app == bind("of_app"))
@@ -79,11 +78,6 @@ class AppStore:
     def version(self, id: str) -> Version | None:
         """Return a version by id."""
         row = self._sql.row(GET, {"of_id": plain(id)})
-        return _version(row) if row else None
-
-    def find_number(self, app: str, number: int) -> Version | None:
-        """Return a version of an app by number."""
-        row = self._sql.row(NUMBERED, {"of_app": plain(app), "of_number": number})
         return _version(row) if row else None
 
     def versions(self, app: str) -> Sequence[Version]:

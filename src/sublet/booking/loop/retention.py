@@ -28,28 +28,32 @@ async def forget_old(context: LoopContext) -> dict[str, int]:
         before = now - length
         counts["sessions"] = await _in_batches(
             context,
-            lambda old: old.find_sessions(before, BATCH),
-            lambda old, ids: old.forget_sessions(ids, before),
+            lambda retention: retention.find_sessions(before, BATCH),
+            lambda retention, ids: retention.forget_sessions(ids, before),
         )
     if keep.events is not None:
         since = now - keep.events
         counts["events"] = await _in_batches(
-            context, lambda old: old.find_events(since, BATCH), Retention.forget_events
+            context, lambda retention: retention.find_events(since, BATCH), Retention.forget_events
         )
     if keep.audit is not None:
         first = now - keep.audit
-        counts["audit"] = await _in_batches(context, lambda old: old.find_audit(first, BATCH), Retention.forget_audit)
+        counts["audit"] = await _in_batches(
+            context, lambda retention: retention.find_audit(first, BATCH), Retention.forget_audit
+        )
     if keep.archive is not None:
         oldest = now - keep.archive
         counts["archive"] = await _in_batches(
-            context, lambda old: old.archive.find_old(oldest, BATCH), lambda old, ids: old.archive.forget(ids)
+            context,
+            lambda retention: retention.archive.find_old(oldest, BATCH),
+            lambda retention, ids: retention.archive.forget(ids),
         )
     if keep.archive_people is not None:
         named = now - keep.archive_people
         counts["archive_people"] = await _in_batches(
             context,
-            lambda old: old.archive.find_old_details(named, BATCH),
-            lambda old, ids: old.archive.forget_details(ids),
+            lambda retention: retention.archive.find_old_details(named, BATCH),
+            lambda retention, ids: retention.archive.forget_details(ids),
         )
         await context.store.write(lambda tx: tx.habits.forget(named))
     if any(counts.values()):

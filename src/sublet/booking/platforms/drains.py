@@ -96,11 +96,6 @@ class Drains:
         log.info("platform.undrained", platform=platform, person=person.name)
         await self.signals.announce()
 
-    async def drains(self) -> dict[str, Drain]:
-        """Return the platforms that are being drained now."""
-        now = self.now()
-        return await self.store.read(lambda tx: tx.drains.active(now))
-
     async def look_after(self, now: datetime) -> None:
         """End drains whose time is over, and cancel running sessions where the grace has passed."""
         if await self.store.read(lambda tx: tx.drains.due(now)):

@@ -26,7 +26,6 @@ _platform = calendars.c.platform == bind("platform")
 LOOK = select(calendars.c.version, calendars.c.floor).where(_platform)
 LOCK = LOOK.with_for_update()
 DEFINED = select(calendars.c.nodes, calendars.c.pools).where(_platform)
-PLATFORMS = select(calendars.c.platform).order_by(calendars.c.platform)
 BEGIN = insert(calendars)
 REDEFINE = (
     update(calendars)
@@ -110,10 +109,6 @@ class Books:
             del self._memory[platform]  # it is reloaded when next needed
             self._undo.append(lambda: self._memory.update({platform: held}))
 
-    def platforms(self) -> list[str]:
-        """List the platforms that have a calendar."""
-        return [platform for (platform,) in self._sql.rows(PLATFORMS, {})]
-
     def calendar(self, platform: str) -> Calendar:
         """Return the platform's calendar, which nobody else changes during a write. Change it only by these methods."""
         return self._hold_calendar(platform).calendar
@@ -137,18 +132,6 @@ class Books:
         held = self._hold_calendar(platform)
         self._changing(held, key)
         held.calendar.put(key, takes)
-
-    def replace(self, platform: str, old_key: str, key: str, takes: Iterable[Take]) -> None:
-        """Release what one key holds and book under another, or leave everything as it was."""
-        held = self._hold_calendar(platform)
-        self._changing(held, old_key)
-        self._changing(held, key)
-        before = held.calendar.release(old_key)
-        try:
-            held.calendar.take(key, takes)
-        except Exception:
-            held.calendar.put(old_key, before)
-            raise
 
     def extend(self, platform: str, key: str, until: datetime) -> tuple[Take, ...]:
         """Move the end of what is booked under a key, and return what is booked now."""

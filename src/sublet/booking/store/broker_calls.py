@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 
-from sqlalchemy import delete, func, insert, or_, select, update
+from sqlalchemy import delete, insert, or_, select, update
 
 from sublet.booking.model.brokers import BrokerAsk, BrokerOffer
 from sublet.booking.model.phases import ACTIVE, Phase
@@ -42,10 +42,6 @@ STANDING = (
 )
 REMOVE_OFFER = delete(broker_offers).where(F.session == bind("of_session"))
 PUT_OFF_OFFER = update(broker_offers).where(F.session == bind("of_session")).values(due=bind("at"), tries=bind("count"))
-COUNTS = select(
-    select(func.count()).select_from(broker_asks).scalar_subquery(),
-    select(func.count()).select_from(broker_offers).scalar_subquery(),
-)
 
 
 class BrokerCalls:
@@ -131,11 +127,6 @@ class BrokerCalls:
         """Postpone offers that could not be given back, and count the try."""
         rows = [{"of_session": offer.session, "at": micros(due), "count": offer.tries + 1} for offer, due in offers]
         self._sql.change_many(PUT_OFF_OFFER, rows)
-
-    def count(self) -> tuple[int, int]:
-        """Count the open requests and the open offers."""
-        row = self._sql.row(COUNTS, {}) or (0, 0)
-        return int(row[0]), int(row[1])
 
 
 def _ask(row: Row) -> BrokerAsk:

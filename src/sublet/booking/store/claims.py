@@ -22,7 +22,6 @@ from sublet.booking.store.tables import sessions
 from sublet.kernel.db.sql import Sql, bind
 
 FREE = S.claim_token.is_(None)
-DUE = SESSION.where(S.due <= bind("now")).order_by(S.due).limit(bind("most"))
 NEXT_FREE = select(func.min(S.due)).where(FREE, S.due.is_not(None))
 NEXT_CLAIMED = select(S.due, S.claim_until).where(S.claim_token.is_not(None))
 CLAIM = (
@@ -66,10 +65,6 @@ class Claims:
         """Use this transaction."""
         self._sql = sql
         self._books = books
-
-    def due(self, now: datetime, limit: int = 100) -> Sequence[Session]:
-        """List the sessions that are due, claimed or not, the longest overdue first."""
-        return [read_session(row) for row in self._sql.rows(DUE, {"now": micros(now), "most": limit})]
 
     def next_due(self) -> datetime | None:
         """Return when the next session is due and not claimed, or None."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import delete, func, insert, select, text
+from sqlalchemy import func, insert, select, text
 
 from sublet.booking.model.events import KINDS, Event, EventKind
 from sublet.booking.model.timeline import micros, moment
@@ -37,7 +37,6 @@ EVER = {
     "sqlite": text("SELECT seq FROM sqlite_sequence WHERE name = 'events'"),
     "postgresql": text("SELECT pg_sequence_last_value(pg_get_serial_sequence('events', 'id')::regclass)"),
 }
-FORGET = delete(events).where(_session)
 
 
 class EventStore:
@@ -95,10 +94,6 @@ class EventStore:
         """Count all events that there have ever been, including removed ones."""
         row = self._sql.row(EVER[self._sql.dialect], {})
         return int(row[0]) if row and row[0] is not None else 0
-
-    def forget(self, session: str) -> None:
-        """Remove the events of a session."""
-        self._sql.change(FORGET, {"of_session": session})
 
     def settle(self) -> None:
         """Keep the events of one unit of work."""

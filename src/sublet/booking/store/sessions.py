@@ -33,9 +33,9 @@ from sublet.booking.model.phases import ACTIVE, MOVES, OVER, Phase
 from sublet.booking.model.session import Session
 from sublet.booking.model.timeline import micros
 from sublet.booking.store.claims import Claims
-from sublet.booking.store.rows import SESSION, S, read_session, session_row, session_rows, to_stored
+from sublet.booking.store.rows import SESSION, S, read_session, session_rows, to_stored
 from sublet.booking.store.tables import OFFERED, WAITING, WORKED_ON, dependencies, events, offersets, sessions
-from sublet.kernel.db.sql import bind, micros_or_none, moment_or_none, plain
+from sublet.kernel.db.sql import bind, moment_or_none, plain
 from sublet.kernel.errors import BadRequest
 from sublet.people.store.tables import tokens
 
@@ -108,11 +108,6 @@ DUE = select(S.due).where(S.id == bind("of_id"))
 
 class SessionStore(Claims):
     """The sessions, as one transaction sees and changes them."""
-
-    def add(self, new: Iterable[Session], due: datetime | None = None) -> None:
-        """Record sessions; `due` is when the loop must look at them first."""
-        first = micros_or_none(due)
-        self._sql.change_many(ADD, [session_row(session, first) for session in new])
 
     def add_offers(self, new: Iterable[Session]) -> None:
         """Record offers; the loop looks at each when it expires."""
