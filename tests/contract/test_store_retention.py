@@ -7,19 +7,25 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Text
 
 from sublet.app import build_context, open_service
 from sublet.booking.loop.retention import BATCH, forget_old
 from sublet.booking.model.events import EventKind
+from sublet.booking.model.handover import HandOver
 from sublet.booking.model.phases import Phase
-from sublet.booking.model.session import Session
+from sublet.booking.model.session import Dependency, Session
 from sublet.kernel.db.audit import AuditEntry
 from sublet.kernel.settings import Settings
+from sublet.notices.model.hooks import Hook
+from sublet.people.store.tokens import Token
 from sublet.store import Store, Tx
+from sublet.store.tables import metadata
 from tests.contract.stored import HOUR, NOON, define, offer_some, rows, whole
 from tests.contract.stored import accept as take
 
 DAY = timedelta(days=1)
+KEPT = {"uses", "charges", "draws", "archive", "archive_details"}  # what people used, and the archive
 ENDING = (Phase.WAITING, Phase.PREPARING, Phase.RUNNING, Phase.RELEASING)
 
 
@@ -57,6 +63,50 @@ def test_sessions_that_ended_long_ago_go_with_all_that_belongs_to_them(store: St
         found = {row[0] for row in rows(store_url, f"SELECT {column} FROM {table}")}
         assert not found & {old.id, old.offerset}, table
     assert forget(store, NOON + 5 * DAY) == 0
+
+
+def surround(tx: Tx, session: Session) -> None:
+    """Rows of each table that refers to a session and has no retention of its own."""
+    tx.handovers.put(HandOver(session.id, "alice", "bob", session.created))
+    tx.visits.note(session.id, session.created)
+    tx.dependencies.add(session.id, [Dependency("earlier")])
+    tx.tokens.add(Token("t", "alice", "its own", session.created, session=session.id), "hash")
+    for id, of in (("its-own", session.id), ("all", "")):
+        tx.hooks.add(
+            Hook(id, "alice", of, "https://example.org/", "", (), session.created, session.created + 900 * DAY)
+        )
+        tx.hooks.spread(tx.hooks.get(id) or pytest.fail(id), 1, [1], session.created)
+
+
+def mentions(store_url: str, *ids: str) -> set[str]:
+    """The tables that mention one of these ids, except by a released booking, which the calendar removes itself."""
+    columns = [column for table in metadata.tables.values() for column in table.c if isinstance(column.type, Text)]
+    condition = "IN ({})".format(", ".join(f"'{id}'" for id in ids))
+    released = {"bookings": " AND takes IS NOT NULL"}
+    return {
+        name
+        for name, column in ((column.table.name, column.name) for column in columns)
+        if rows(store_url, f'SELECT 1 FROM "{name}" WHERE "{column}" {condition}{released.get(name, "")}')
+    }
+
+
+def test_forgotten_sessions_leave_rows_only_in_what_people_used(store: Store, store_url: str) -> None:
+    store.write_sync(define)
+    session = store.write_sync(lambda tx: run_one(tx, NOON))
+    store.write_sync(lambda tx: surround(tx, session))
+    assert mentions(store_url, session.id) >= {"sessions", "handovers", "visits", "dependencies", "tokens", "hooks"}
+    assert forget(store, NOON + 5 * DAY) == 1
+    assert mentions(store_url, session.id, session.offerset) <= KEPT
+    assert store.read_sync(lambda tx: [hook.id for hook in tx.hooks.of("alice")]) == ["all"]
+    assert rows(store_url, "SELECT hook FROM deliveries") == [("all",)]
+
+
+def test_a_deleted_session_leaves_no_hand_over_visit_or_token(store: Store, store_url: str) -> None:
+    store.write_sync(define)
+    session = store.write_sync(lambda tx: run_one(tx, NOON))
+    store.write_sync(lambda tx: surround(tx, session))
+    assert store.write_sync(lambda tx: tx.sessions.delete(session.id))
+    assert mentions(store_url, session.id) <= {*KEPT, "hooks"}, "hooks expire by themselves"
 
 
 def test_what_runs_or_has_files_stays_however_old_it_is(store: Store, store_url: str) -> None:

@@ -16,11 +16,12 @@ from sublet.archive.store.records import ArchiveStore
 from sublet.booking.model.phases import Phase
 from sublet.booking.model.session import Session
 from sublet.booking.model.timeline import micros
+from sublet.booking.store.belongings import remove_belongings
 from sublet.booking.store.rows import SESSION, S, read_session
-from sublet.booking.store.tables import WORKED_ON, dependencies, events, offersets, sessions
+from sublet.booking.store.tables import WORKED_ON, events, offersets, sessions
 from sublet.kernel.db.audit import audit
 from sublet.kernel.db.sql import Sql, plain
-from sublet.people.store.tables import tokens
+from sublet.notices.store.tables import deliveries, hooks
 
 ENDED = [phase.value for phase in (Phase.COMPLETED, Phase.FAILED, Phase.CANCELLED)]
 DECLINED = [phase.value for phase in (Phase.REJECTED, Phase.EXPIRED)]
@@ -55,9 +56,8 @@ class Retention:
         gone = [session for session in of_the_same_offers if session.offerset not in young]
         self._keep_accounts(gone)
         ids, sets = [session.id for session in gone], list({session.offerset for session in gone})
-        self._sql.modify(delete(events).where(events.c.session.in_([*ids, *sets])))
-        self._sql.modify(delete(dependencies).where(dependencies.c.session.in_(ids)))
-        self._sql.modify(delete(tokens).where(tokens.c.session.in_(ids)))
+        remove_belongings(self._sql, [*ids, *sets])
+        self._remove_hooks(ids)
         self._sql.modify(delete(sessions).where(S.id.in_(ids)))
         self._sql.modify(delete(offersets).where(offersets.c.id.in_(sets)))
         return sum(session.phase.value in ENDED for session in gone)
@@ -80,6 +80,12 @@ class Retention:
     def forget_audit(self, ids: Sequence[int]) -> int:
         """Remove these entries; return how many were removed."""
         return self._sql.modify(delete(audit).where(audit.c.id.in_(list(ids))))
+
+    def _remove_hooks(self, ids: Sequence[str]) -> None:
+        """Remove hooks that were for these sessions alone, with their deliveries."""
+        theirs = hooks.c.session.in_(list(ids))
+        self._sql.modify(delete(deliveries).where(deliveries.c.hook.in_(select(hooks.c.id).where(theirs))))
+        self._sql.modify(delete(hooks).where(theirs))
 
     def _keep_accounts(self, gone: Sequence[Session]) -> None:
         """Record the usage of sessions that ran and have no record of it yet."""

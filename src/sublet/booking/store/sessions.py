@@ -32,12 +32,12 @@ from sublet.archive.store.records import ArchiveStore
 from sublet.booking.model.phases import ACTIVE, MOVES, OVER, Phase
 from sublet.booking.model.session import Session
 from sublet.booking.model.timeline import micros
+from sublet.booking.store.belongings import remove_belongings
 from sublet.booking.store.claims import Claims
 from sublet.booking.store.rows import SESSION, S, read_session, session_rows, to_stored
-from sublet.booking.store.tables import OFFERED, WAITING, WORKED_ON, dependencies, events, offersets, sessions
+from sublet.booking.store.tables import OFFERED, WAITING, WORKED_ON, offersets, sessions
 from sublet.kernel.db.sql import bind, moment_or_none, plain
 from sublet.kernel.errors import BadRequest
-from sublet.people.store.tables import tokens
 
 STATES = tuple(str(phase) for phase in Phase)
 ENDS = frozenset({Phase.COMPLETED, Phase.FAILED, Phase.CANCELLED})  # of accepted sessions
@@ -71,9 +71,6 @@ COUNTS_OF = COUNTS.where(S.person == bind("of_person"))
 RUNNING_JOBS = select(S.id, S.job).where(S.platform == bind("on_platform"), S.job > "", WORKED_ON)
 WAITS = select(S.id).where(S.platform == bind("on_platform"), WAITING).order_by(S.start, S.created).limit(bind("most"))
 DELETE = delete(sessions).where(S.id == bind("session_id"))
-DELETE_EVENTS = delete(events).where(events.c.session == bind("session_id"))
-DELETE_DEPENDENCIES = delete(dependencies).where(dependencies.c.session == bind("session_id"))
-DELETE_TOKENS = delete(tokens).where(tokens.c.session == bind("session_id"))
 DELETE_EMPTY_SET = delete(offersets).where(
     offersets.c.id == bind("of_set"), ~select(S.id).where(S.offerset == offersets.c.id).exists()
 )
@@ -256,14 +253,12 @@ class SessionStore(Claims):
         return {phase: counted.get(phase.value, 0) for phase in Phase}
 
     def delete(self, id: str) -> bool:
-        """Delete a session with its events and tokens, and its set if it was the last; return whether it was there."""
+        """Delete a session and what belongs to it, and its set if it was the last; return whether it was there."""
         session = self.get(id)
         if session is None:
             return False
         self._sql.change(DELETE, {"session_id": id})
-        self._sql.change(DELETE_EVENTS, {"session_id": id})
-        self._sql.change(DELETE_DEPENDENCIES, {"session_id": id})
-        self._sql.change(DELETE_TOKENS, {"session_id": id})
+        remove_belongings(self._sql, [session.id])
         self._sql.change(DELETE_EMPTY_SET, {"of_set": session.offerset})
         return True
 
