@@ -93,7 +93,8 @@ def test_a_percentile_is_between_the_least_and_the_most(values: list[float], par
     ("low", "high", "words"),
     [
         (12 * MINUTE, 19 * MINUTE, "12 to 19 min"),
-        (timedelta(seconds=0.2), timedelta(seconds=0.4), "1 s"),
+        (timedelta(seconds=0.2), timedelta(seconds=0.4), "under 1 s"),
+        (timedelta(seconds=0.2), timedelta(seconds=4.5), "under 1 s to 5 s"),
         (timedelta(seconds=40), HOUR + 20 * MINUTE, "40 s to 1 h 20 min"),
         (HOUR + 20 * MINUTE, 2 * HOUR + 20 * MINUTE, "1 h 20 min to 2 h 20 min"),
         (2 * HOUR, 26 * HOUR, "2 h to 1 d"),

@@ -23,3 +23,10 @@ def describe_duration(length: timedelta, units: int | None = None) -> str:
         if count or parts:
             parts.append((count, unit))
     return " ".join(f"{count} {unit}" for count, unit in parts[:units] if count) or "0 s"
+
+
+def describe_length(length: timedelta) -> str:
+    """Return an estimated or measured length of time in two units, from ten hours on in one; or `under 1 s`."""
+    if length < timedelta(seconds=1):
+        return "under 1 s"
+    return describe_duration(length, units=2 if length < timedelta(hours=10) else 1)

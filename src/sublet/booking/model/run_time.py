@@ -14,7 +14,7 @@ from heapq import nsmallest
 from math import floor, log
 from typing import Literal
 
-from sublet.kernel.texts import describe_duration
+from sublet.kernel.texts import describe_length
 
 ENOUGH = 5  # runs; fewer give no estimate
 NEAREST = 30  # the most similar runs, which are used
@@ -27,7 +27,7 @@ OF_LIMIT = 1.0  # the distance for an e-fold of the time limit
 OF_PLATFORM = 1.0  # the distance for another platform
 OF_QUEUE = 0.25  # the distance for another queue of the same platform
 OF_AGE = 0.02  # the distance for each newer run
-MINUTE = timedelta(minutes=1)
+SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 Whose = Literal["own", "all"]
 
 
@@ -140,8 +140,8 @@ def find_percentile(ordered: Sequence[float], part: float) -> float:
 
 
 def describe_range(low: timedelta, high: timedelta) -> str:
-    """Describe a range, as `12 to 19 min`, `1 s` or `40 s to 1 h 20 min`."""
-    first, last = (_read(length) for length in (low, high))
+    """Describe a range, as `12 to 19 min`, `under 1 s` or `40 s to 1 h 20 min`."""
+    first, last = (describe_length(_round_up(length)) for length in (low, high))
     if first == last:
         return first
     if len(first.split()) == len(last.split()) == 2 and first.split()[1] == last.split()[1]:
@@ -149,8 +149,7 @@ def describe_range(low: timedelta, high: timedelta) -> str:
     return f"{first} to {last}"
 
 
-def _read(length: timedelta) -> str:
-    unit = timedelta(seconds=1) if length < 10 * MINUTE else MINUTE
-    if length < timedelta(seconds=1):
-        return "1 s"
-    return describe_duration(-(-length // unit) * unit, units=2 if length < 10 * 60 * MINUTE else 1)
+def _round_up(length: timedelta) -> timedelta:
+    """Round up to seconds, from ten minutes on to minutes; less than a second stays what it is."""
+    unit = SECOND if length < 10 * MINUTE else MINUTE
+    return length if length < SECOND else -(-length // unit) * unit

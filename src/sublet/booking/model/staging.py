@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import reduce
 
-from sublet.kernel.texts import describe_duration
+from sublet.kernel.texts import describe_length
 
 NO_TIME = timedelta(0)
 SECOND = timedelta(seconds=1)
@@ -65,12 +65,8 @@ NOTHING_TO_STAGE = StagingEstimate()
 
 def describe_spread(time: Spread) -> str:
     """Describe a spread in whole seconds, as `40 s (25 s to 80 s)`."""
-    low, likely, high = (_read(length) for length in (time.low, time.likely, time.high))
+    low, likely, high = (describe_length(length) for length in (time.low, time.likely, time.high))
     return likely if low == high else f"{likely} ({low} to {high})"
-
-
-def _read(length: timedelta) -> str:
-    return "under 1 s" if length < SECOND else describe_duration(round(length / SECOND) * SECOND, units=2)
 
 
 def describe_staging(estimate: StagingEstimate, took: timedelta | None) -> str:
@@ -81,7 +77,7 @@ def describe_staging(estimate: StagingEstimate, took: timedelta | None) -> str:
     if len(estimate.items) > len(estimate.there) and not estimate.samples:
         words[0] += ", a guess"
     if took is not None:
-        words.append(f"took {_read(took)}")
+        words.append(f"took {describe_length(took)}")
     if estimate.there:
         words.append(f"{', '.join(estimate.there)} was there already")
     return ", ".join(words)
