@@ -11,7 +11,7 @@ from sqlalchemy import create_engine, text
 
 from sublet.booking.model.offer import Node, Offer, Quote, Reason, Take
 from sublet.booking.model.phases import Phase
-from sublet.booking.model.pledge import pools_of
+from sublet.booking.model.pledged import Pledged, pools_of_all
 from sublet.booking.model.request import GIB, Compute, Executable, Range, Request, Window
 from sublet.booking.model.session import OfferSet, Session
 from sublet.booking.model.shape import Shape
@@ -22,7 +22,7 @@ HOUR = timedelta(hours=1)
 MINUTE = timedelta(minutes=1)
 NODES = tuple(Node(f"n{i}", 4, 8 * GIB) for i in range(4))
 POOLS = {"scratch": 100 * GIB}
-PLEDGES = {"srcnet": 6}
+PLEDGES = {"srcnet": Pledged(6)}
 
 
 def define(tx: Tx, platform: str = "here") -> None:
@@ -32,7 +32,7 @@ def define(tx: Tx, platform: str = "here") -> None:
 
 def define_pledged(tx: Tx) -> None:
     """The same, with a part that is pledged."""
-    tx.books.define("here", NODES, {**POOLS, **pools_of(PLEDGES, sum(node.cores for node in NODES))})
+    tx.books.define("here", NODES, {**POOLS, **pools_of_all(PLEDGES, {"cores": sum(node.cores for node in NODES)})})
 
 
 def whole(node: str, start: datetime = NOON, hours: int = 1) -> Take:

@@ -58,7 +58,8 @@ def test_versions_are_kept_as_they_are_and_decided_on_once(store: Store) -> None
     assert found == replace(FIRST, state=P.REVOKED, decided=later, decided_by="rae", why="fine")
     trees = store.read_sync(lambda tx: (tx.apps.trees(NOON), tx.apps.trees(later + timedelta(days=1))))
     assert trees == ({FIRST.tree, second.tree}, {second.tree})
-    assert store.read_sync(lambda tx: tx.apps.newest("flood", P.APPROVED)) is None
+    assert store.read_sync(lambda tx: tx.apps.newest("flood")) == second
+    assert store.read_sync(lambda tx: tx.apps.newest("drought")) is None
 
 
 @pytest.mark.parametrize("role", list(Role))

@@ -49,18 +49,6 @@ def is_pledge(pool: str) -> bool:
     return pool.startswith((MARK, OTHER_MARK))
 
 
-def pools_of(pledges: Mapping[str, int], cores: int) -> dict[str, int]:
-    """Return the pools of a platform's pledges and of its open cores; empty if nothing is pledged."""
-    if not pledges:
-        return {}
-    return {pool_of([name]): size for name, size in {**pledges, OPEN: open_of(pledges, cores)}.items()}
-
-
-def open_of(pledges: Mapping[str, int], cores: int) -> int:
-    """Return how many of so many cores are not pledged."""
-    return max(cores - sum(pledges.values()), 0)
-
-
 def sizes_in(pools: Mapping[str, int]) -> dict[str, int]:
     """Return the pledges among a calendar's pools, and `open`, with the cores of each.
 
