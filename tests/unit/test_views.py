@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from sublet.api.views import every_view
+import sublet
+from sublet.api.views import SUBJECTS, every_view
 from sublet.booking.views.health import HealthView
 from sublet.kernel.views import duration_iso, plain, read, read_duration, read_instant
 from tests.canned import NOW, a_session, a_yes, an_end, an_offer
@@ -35,6 +37,11 @@ def test_every_view_is_a_frozen_dataclass_that_openapi_can_describe(kind: Any) -
     assert dataclasses.is_dataclass(kind)
     assert kind.__dataclass_params__.frozen
     assert TypeAdapter(kind).json_schema()["title"] == kind.__name__
+
+
+def test_the_views_of_every_subject_are_listed() -> None:
+    with_views = {folder.parent.name for root in sublet.__path__ for folder in Path(root).glob("*/views")}
+    assert set(SUBJECTS) == with_views
 
 
 def test_fields_of_a_newer_service_are_left_out() -> None:

@@ -6,7 +6,7 @@ from dataclasses import is_dataclass
 from importlib import import_module
 from pkgutil import iter_modules
 
-SUBJECTS = ("booking", "people", "access", "annexes", "apps", "notices")
+SUBJECTS = ("booking", "data", "people", "access", "annexes", "apps", "archive", "notices")
 
 
 def every_view() -> dict[str, type]:
