@@ -21,5 +21,5 @@ async def test_where_programs_are_started_once_several_nodes_for_each_are_a_no_t
             assert refused.result == "NO"
             (reason,) = refused.reasons
             assert (reason.field, reason.platform) == ("executable.each_node", "trial")
-            assert reason.message == "trial starts a program on the first of its nodes alone."
+            assert reason.message == "trial starts a program only on the first of its nodes."
             assert reason.nearest.startswith("nodes: 1")

@@ -85,7 +85,7 @@ async def test_windows_are_answered_by_reservations_and_what_is_full_by_oars_own
     assert (whole.start, whole.terms.kind, whole.count) == (tomorrow, "booked", 2)
     answer = await oar.offers(both, ["exec"], datetime.now(UTC))
     assert not answer.offers
-    assert "a later time is had by a reservation alone" in answer.reasons[0].message
+    assert "only a reservation starts later" in answer.reasons[0].message
     refused = await oar.reserve(
         whole, words_to_reserve(OarWish("", both.least), NOTHING_ASKED, tomorrow), is_named=True
     )

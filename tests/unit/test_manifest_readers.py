@@ -242,7 +242,7 @@ def test_nought_empty_and_false_are_defaults_and_no_parameter_is_dropped(rule: A
         ({"slurm_input_rules": {"partition": {"type": "string_option", "default_value": "a"}}}, "by the operator"),
         ({"param_rules": {"p": {"type": "file", "default_value": "x"}}}, "file is not a type"),
         ({"param_rules": {"p": {"type": "integer"}}}, "must give one"),
-        ({"param_rules": {"p-q": {"type": "integer", "default_value": 1}}}, "params.json alone"),
+        ({"param_rules": {"p-q": {"type": "integer", "default_value": 1}}}, "only in params.json"),
         ({"param_rules": {"p": {"type": "string_option", "options": ["a"], "default_value": "b"}}}, "added"),
         ({"default_hpc": "other"}, "not in supported_hpc"),
         ({"connector": "SingCVMFSConnector"}, "CVMFS isn't used"),

@@ -24,7 +24,7 @@ WHEN = {
     401: "A token is needed.",
     403: "It belongs to someone else, or only an operator may.",
     404: "There is no such thing.",
-    406: "It can be had in JSON and YAML only.",
+    406: "It is available only in JSON and YAML.",
     409: "Not now, or not any more: the detail says why.",
     412: "The file has changed since the download began.",
     413: "The document is larger than 1 MiB.",

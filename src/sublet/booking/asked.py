@@ -16,14 +16,14 @@ from sublet.booking.model.run_time import UNKNOWN, RunHistory
 LEASED = Reason(
     "urn:not-supported",
     "executable.kind",
-    "A pilot is started by an annex alone.",
+    "Only an annex can start a pilot.",
     wanted="pilot",
     nearest="sublet annex create NAME",
 )
 PINNED = Reason(
     "urn:invalid-value",
     "executable.pinned",
-    "Which code an app runs is not for who asks to say.",
+    "A request can't choose the code that an app runs.",
     nearest="its name, and a version that was approved",
 )
 

@@ -8,7 +8,7 @@ from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Request
 from sublet.platforms.port import Platform
 
-ONCE = "{platform} starts a program on the first of its nodes alone."
+ONCE = "{platform} starts a program only on the first of its nodes."
 ONE_NODE = "nodes: 1, or leave out each_node and reach the other nodes from the first"
 
 

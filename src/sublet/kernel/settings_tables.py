@@ -257,7 +257,7 @@ class RecipeSettings(BaseModel):
     programs: tuple[str, ...] = Field(
         default=(),
         description="Of these tools, as `sublet platform show` lists them, a machine must have one to run it without "
-        "an image; empty: it runs in images alone.",
+        "an image; empty: it runs only in images.",
     )
     serves: Literal["port", "socket", "vnc"] = Field(
         default="port",

@@ -28,7 +28,7 @@ EXAMPLE = "git+https://example.org/owner/repository@v1.2#data"
 NOT_IN_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|^[-/.]")
 PREFIX = "git+"
 SPEED = 5_000_000  # bytes per second, for a guess
-OTHERS_FILES = "Repositories of this machine's own disks can be brought to its owner's sessions alone."
+OTHERS_FILES = "Only its owner's sessions can use repositories on this machine's own disks."
 
 
 @dataclass

@@ -89,7 +89,7 @@ class Hooks:
             if not {to, fold_address(to, self.settings.signing.subaddresses)} & await self.telling.own_addresses(
                 person
             ):
-                raise BadHook(address=to, why="mail is sent to your own address alone, once you signed in by it")
+                raise BadHook(address=to, why="mail is sent only to the address with which you signed in")
             return f"{MAILTO}{to}"
         if why := wrong_with(address, private=self.telling.calls_private):
             raise BadHook(address=address, why=why)

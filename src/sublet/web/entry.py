@@ -196,7 +196,7 @@ def check_host(request: Request) -> None:
     host = request.headers.get("host", "")
     name = host if host.endswith("]") else host.rpartition(":")[0] or host
     if on_socket(request.scope) and name not in LOOPBACK:
-        raise Forged("The Unix socket is for its owner alone.", hint="Others come by TCP, with a token.")
+        raise Forged("Only its owner can use the Unix socket.", hint="Others connect by TCP, with a token.")
 
 
 def _sign(service: Service, purpose: str, text: str) -> str:

@@ -30,7 +30,7 @@ DECIDE = described.problems(400, 401, 403, 404, 409)
 async def access(
     request: Request, person: Annotated[str, Query(description="Someone else; for operators.")] = ""
 ) -> Response:
-    """What the asker may use and why not, within which limits, and what they have of it this month."""
+    """What you may use, within which limits, what you used this month, and why other things are denied."""
     asker = await person_of(request)
     standings = await service_of(request).access.rules.standing(asker, person)
     items = tuple(access_view(standing.decision, standing.use, standing.asked) for standing in standings)
@@ -43,7 +43,7 @@ async def requests(
     state: Annotated[Literal["open", "granted", "refused"] | None, Query(description="Only those.")] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Response:
-    """The asker's requests to be let in, newest first; an operator's are everybody's."""
+    """Your requests for access, newest first; operators see everyone's."""
     listed = await service_of(request).access.requests.access_requests(await person_of(request), state or "", limit)
     return json_response(AccessRequestList(items=tuple(map(request_view, listed))))
 
@@ -58,7 +58,7 @@ async def ask(request: Request, ask: AccessAsk) -> Response:
 
 @router.get("/requests/{id}", response_model=AccessRequestView, responses=described.problems(401, 404, 409))
 async def one(request: Request, id: str) -> Response:
-    """One of them."""
+    """One request for access."""
     return json_response(
         request_view(await service_of(request).access.requests.access_request(id, await person_of(request)))
     )
@@ -66,7 +66,7 @@ async def one(request: Request, id: str) -> Response:
 
 @router.post("/requests/{id}/grant", response_model=AccessAsked, responses=DECIDE)
 async def grant(request: Request, id: str, answer: AccessAnswer) -> Response:
-    """Let its asker in, by a rule of their own; for operators."""
+    """Grant a request with a rule for that person; for operators."""
     person = await person_of(request)
     granted = await service_of(request).access.requests.grant_access(
         id,
@@ -81,7 +81,7 @@ async def grant(request: Request, id: str, answer: AccessAnswer) -> Response:
 
 @router.post("/requests/{id}/refuse", response_model=AccessAsked, responses=DECIDE)
 async def refuse(request: Request, id: str, answer: AccessAnswer) -> Response:
-    """Don't let its asker in, and say why; for operators."""
+    """Refuse a request, and say why; for operators."""
     person = await person_of(request)
     return _view(await service_of(request).access.requests.refuse_access(id, person, answer.answer, host_of(request)))
 

@@ -20,7 +20,7 @@ router = APIRouter(prefix="/v1/budgets", tags=["Access"])
 
 @router.get("", response_model=BudgetList, responses=described.problems(401, 403))
 async def budgets(request: Request, person: str = "") -> Response:
-    """The budgets that bound the asker, with what is left of them; operators see all, or those of `person`."""
+    """The budgets that apply to you, with what is left of them; operators see all, or those of `person`."""
     service = service_of(request)
     listed = await service.access.budgets.list(await person_of(request), person)
     return json_response(BudgetList(items=tuple(_view(state, service.settings.prices.currency) for state in listed)))
@@ -57,7 +57,7 @@ async def budget(request: Request, id: str) -> Response:
 
 @router.delete("/{id}", response_model=BudgetView, responses=described.problems(401, 403, 404))
 async def remove(request: Request, id: str) -> Response:
-    """Remove a budget: it bounds nothing any more."""
+    """Remove a budget; it no longer limits anyone."""
     service = service_of(request)
     budget = await service.access.budgets.remove(id, await person_of(request), host_of(request))
     state = BudgetState(budget, None, budget.created)

@@ -64,7 +64,7 @@ class Importing:
             raise BadAccount(name=plan.name, why=plan.problem)
         if needed := [field for field in plan.refused if not self._is_left_out(field)]:
             names = " ".join(f"--leave-out {field}" for field in needed)
-            why = f"it needs what can't be had here: {', '.join(needed)}"
+            why = f"it needs what isn't available here: {', '.join(needed)}"
             raise BadAccount(name=plan.name, why=why, hint=f"If it can do without: {names}")
 
     def _is_left_out(self, field: str) -> bool:

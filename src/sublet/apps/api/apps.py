@@ -35,7 +35,7 @@ DECIDE = described.problems(400, 401, 403, 404, 409)
 
 @router.get("", response_model=AppList, responses=described.problems(401))
 async def apps(request: Request) -> Response:
-    """Those that the asker may run; who brings or reviews them sees all their versions."""
+    """The apps that you may run; their authors and reviewers see all versions."""
     listed = await service_of(request).apps.catalogue.apps(await person_of(request))
     return json_response(AppList(items=tuple(app_view(each.app, each.versions) for each in listed)))
 
@@ -58,7 +58,7 @@ async def propose(request: Request, ask: ProposeAsk) -> Response:
 
 @router.get("/{name}", response_model=AppView, responses=described.problems(401, 404))
 async def app(request: Request, name: Name) -> Response:
-    """One of them."""
+    """One app."""
     known = await service_of(request).apps.catalogue.app(name, await person_of(request))
     return json_response(app_view(known.app, known.versions))
 
@@ -87,7 +87,7 @@ async def upstream(request: Request, name: Name, number: Number) -> Response:
 
 @router.post("/{name}/{number}/approve", response_model=VersionView, responses=DECIDE)
 async def approve(request: Request, name: Name, number: Number, ask: ApproveAsk) -> Response:
-    """Let it be run; `tree` is the hash of the files that the reviewer has seen."""
+    """Approve a version; `tree` is the hash of the files that the reviewer has seen."""
     person, service = await person_of(request), service_of(request)
     return json_response(
         version_view(
@@ -98,7 +98,7 @@ async def approve(request: Request, name: Name, number: Number, ask: ApproveAsk)
 
 @router.post("/{name}/{number}/refuse", response_model=VersionView, responses=DECIDE)
 async def refuse(request: Request, name: Name, number: Number, ask: RefuseAsk) -> Response:
-    """Let it never be run."""
+    """Reject a version."""
     person, service = await person_of(request), service_of(request)
     return json_response(
         version_view(await service.apps.reviewing.refuse(f"{name}@{number}", person, ask.why, host_of(request)))
@@ -107,7 +107,7 @@ async def refuse(request: Request, name: Name, number: Number, ask: RefuseAsk) -
 
 @router.post("/{name}/{number}/revoke", response_model=RevokedView, responses=DECIDE)
 async def revoke(request: Request, name: Name, number: Number, ask: RevokeAsk) -> Response:
-    """Let it be run no longer; its sessions are told, and ended if `cancel` says so."""
+    """Revoke an approved version; owners of its sessions are notified, and `cancel` ends these sessions."""
     person, service = await person_of(request), service_of(request)
     done = await service.apps.reviewing.revoke(
         f"{name}@{number}", person, ask.why, cancel=ask.cancel, host=host_of(request)

@@ -15,7 +15,7 @@ router = APIRouter(prefix="/v1/facilities", tags=["Apps"])
 
 @router.get("", response_model=FacilitiesView, responses=described.problems(401))
 async def facilities(request: Request) -> Response:
-    """What the platforms that the asker may use have of what apps need, and the images that manifests may name."""
+    """Which needs of apps the platforms that you may use can meet, and the images that manifests may name."""
     service = service_of(request)
     offered = await service.apps.proposing.facilities(await service.usable_platforms.usable(await person_of(request)))
     return json_response(

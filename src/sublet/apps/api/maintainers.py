@@ -15,7 +15,7 @@ router = APIRouter(prefix="/v1/maintainers", tags=["Apps"])
 
 @router.get("", response_model=MaintainerList, responses=described.problems(401))
 async def maintainers(request: Request) -> Response:
-    """All of them, with the apps of each that the asker may see."""
+    """All maintainers, with those of their apps that you may see."""
     listed = await service_of(request).apps.maintainers.maintainers(await person_of(request))
     views = (
         MaintainerView(

@@ -229,7 +229,7 @@ def check_parameter(page: ManifestPage, path: Path, parameter: Parameter) -> Non
     if not parameter.name or len(parameter.name) > 200 or not parameter.name.isprintable():
         page.error(path, f"{quote_value(parameter.name)} can't be the name of a parameter.")
     elif not VARIABLE.fullmatch(f"param_{parameter.name}"):
-        page.warn(path, f"{quote_value(parameter.name)} can't be an environment variable: it is in params.json alone.")
+        page.warn(path, f"{quote_value(parameter.name)} can't be an environment variable: it is only in params.json.")
     for keyword, why in schema_problems(parameter):
         page.error((*path, keyword) if keyword else path, f"the parameter {parameter.name}: {why}.")
 

@@ -38,7 +38,7 @@ async def calendar(
     start: Annotated[Instant | None, Query(description="With a zone; now if not said.")] = None,
     end: Annotated[Instant | None, Query(description="With a zone; a week after the start if not said.")] = None,
 ) -> Response:
-    """What is booked and held of a platform that the asker may use, node by node; nothing says by whom."""
+    """What is booked and held on a platform that you may use, node by node, without names of people."""
     person, service = await person_of(request), service_of(request)
     begins = start or service.now()
     try:

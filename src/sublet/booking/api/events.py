@@ -32,7 +32,7 @@ async def events(
     after: Annotated[int, Query(ge=0, le=LAST, description="Only those with a higher id.")] = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Response:
-    """Events of the asker's sessions, oldest first; with `Accept: text/event-stream` they go on coming.
+    """Events of your sessions, oldest first; with `Accept: text/event-stream` new ones follow as they happen.
 
     A stream that broke off is taken up after the event that the header `Last-Event-ID` names.
     """

@@ -37,7 +37,7 @@ async def platforms(
     request: Request,
     anew: Annotated[bool, Query(description="Look at each now; for operators, others see what was seen last.")] = False,
 ) -> Response:
-    """The platforms that the asker may use, the broken ones too; of those that they can ask for, the name.
+    """The platforms that you may use, including broken ones, and the names of those that you can request access to.
 
     Operators see all; a guest sees those that are shared with them. Each has a few seconds to answer.
     """
@@ -47,7 +47,7 @@ async def platforms(
 
 @router.get("/{name}", response_model=PlatformView, responses=described.problems(401, 403, 404))
 async def platform(request: Request, name: str) -> Response:
-    """One platform that the asker may use."""
+    """One platform that you may use."""
     person = await person_of(request)
     return json_response(_view(await service_of(request).usable_platforms.platform(name, person)))
 
@@ -77,7 +77,7 @@ async def sweep(
 
 @router.post("/{name}/drain", response_model=PlatformView, responses=described.problems(400, 401, 403, 404))
 async def drain(request: Request, name: str, ask: DrainAsk) -> Response:
-    """Let nothing new begin on a platform; for operators. What runs finishes, and what waits goes on afterwards."""
+    """Drain a platform: start nothing new on it; for operators. Running sessions finish; queued ones start later."""
     person, service = await person_of(request), service_of(request)
     if ask.grace and not ask.now:
         raise BadRequest(detail="`grace` is for `now` alone.", hint="Without `now`, running sessions may finish.")

@@ -116,7 +116,7 @@ async def keep(request: Request, id: Id, ask: ResultKeepAsk) -> Response:
 
 @router.post("/{id}/send", response_class=Response, **described.SENT)
 async def send(request: Request, id: Id, ask: SendAsk) -> Response:
-    """Send results to storage of the asker's own: a line of JSON for each file, as it is there.
+    """Send results to your own storage; the answer has a line of JSON for each file as it arrives.
 
     Asked again, it sends what has changed or is not there. With `progress` there are lines in between that say how far
     a file is.

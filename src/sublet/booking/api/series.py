@@ -48,7 +48,7 @@ async def bookings(request: Request) -> Response:
 
 @router.get("/{id}", response_model=BookingView, responses=described.problems(401, 404))
 async def booking(request: Request, id: str) -> Response:
-    """One of your bookings, or one for a group of yours: of that the free seats and your own."""
+    """One of your bookings, or one for a group of yours, with its free seats and your own."""
     return json_response(booking_view(await service_of(request).group_seats.get(id, await person_of(request))))
 
 

@@ -58,7 +58,7 @@ async def sessions(
     limit: Annotated[int, Query(ge=1, le=1000)] = 50,
     after: Annotated[str | None, Query(description="The `next` of the page before.")] = None,
 ) -> Response:
-    """Sessions, newest first, a page at a time: the asker's, or for operators another person's or everyone's."""
+    """Sessions, newest first, a page at a time: yours, or for operators another person's or everyone's."""
     asker = await person_of(request)
     filters: Filters = {"phases": phase, "kind": kind, "platform": platform, "name": name, "active": active}
     filters |= {"app": app, "annex": annex, "since": in_utc(since), "until": in_utc(until)}
@@ -114,19 +114,19 @@ async def cancel(request: Request, id: Id, ask: CancelAsk | None = None) -> Resp
 
 @router.post("/{id}/pause", response_model=PauseView, responses=CHANGE)
 async def pause(request: Request, id: Id) -> Response:
-    """Let it stand still: what waits is held in its queue, what runs is stopped. Its time limit runs on."""
+    """Pause a session: if queued, it is held in its queue; if running, it is stopped. Its time limit runs on."""
     return _answer_pause(request, *await service_of(request).pausing.pause(id, await person_of(request)))
 
 
 @router.post("/{id}/resume", response_model=PauseView, responses=CHANGE)
 async def resume(request: Request, id: Id) -> Response:
-    """Let it go on."""
+    """Resume a paused session."""
     return _answer_pause(request, *await service_of(request).pausing.resume(id, await person_of(request)))
 
 
 @router.post("/{id}/extend", response_model=SessionView, responses=CHANGE)
 async def extend(request: Request, id: Id, ask: ExtendAsk) -> Response:
-    """Let it last longer, while there is room after it."""
+    """Extend a session, if there is room after it."""
     person = await person_of(request)
     if bool(ask.by) == bool(ask.until):
         raise BadRequest(detail="say `by` (how much longer, as in 30m) or `until` (an instant), and not both.")
@@ -136,7 +136,7 @@ async def extend(request: Request, id: Id, ask: ExtendAsk) -> Response:
 
 @router.delete("/{id}", status_code=204, responses=CHANGE)
 async def delete(request: Request, id: Id) -> Response:
-    """Forget a session that is over, with its files."""
+    """Delete a session that has ended, with its files."""
     await service_of(request).sessions.delete(id, await person_of(request))
     return Response(status_code=204)
 

@@ -20,7 +20,7 @@ LONGEST = 10 * 365 * 86400  # seconds
 
 @router.get("", response_model=CacheList, responses=described.problems(400, 401, 403, 404))
 async def caches(request: Request, platform: Annotated[str, Query(max_length=200)] = "") -> Response:
-    """What each platform keeps, or one of them; for operators."""
+    """What each platform, or one of them, has in its cache; for operators."""
     reports = await service_of(request).caches.list(await person_of(request), platform)
     return json_response(CacheList(items=tuple(map(_view, reports))))
 

@@ -33,7 +33,7 @@ async def add(request: Request, ask: CredentialAsk) -> Response:
 
 @router.post("/globus", response_model=GlobusVisitView, responses=described.problems(400, 401, 403))
 async def begin_globus(request: Request, ask: GlobusAsk) -> Response:
-    """Begin a sign-in to Globus: where the asker does that, and sees a code."""
+    """Begin a sign-in to Globus; the answer has the address at which you sign in and get a code."""
     visit = service_of(request).globus_sign_in.begin(await person_of(request), ask.place, ask.client_id)
     return json_response(GlobusVisitView(address=visit.address, client_id=visit.client, verifier=visit.verifier))
 
@@ -50,14 +50,14 @@ async def finish_globus(request: Request, ask: GlobusCodeAsk) -> Response:
 
 @router.get("", response_model=CredentialList, responses=described.problems(401))
 async def credentials(request: Request) -> Response:
-    """The asker's credentials, without their secrets."""
+    """Your credentials, without their secrets."""
     kept = await service_of(request).credentials.list(await person_of(request))
     return json_response(CredentialList(items=tuple(map(_view, kept))))
 
 
 @router.delete("", status_code=204, responses=described.problems(401, 404))
 async def remove(request: Request, place: str = "") -> Response:
-    """Forget the credential for an address."""
+    """Delete the credential for an address."""
     await service_of(request).credentials.remove(await person_of(request), place, host_of(request))
     return Response(status_code=204)
 

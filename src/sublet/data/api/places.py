@@ -43,7 +43,7 @@ async def add(request: Request, ask: PlaceAsk) -> Response:
 
 @router.get("", response_model=PlaceList, responses=described.problems(401))
 async def places(request: Request) -> Response:
-    """The places that the asker may use, and until when their own scratch is kept."""
+    """The places that you may use, and until when your own scratch is kept."""
     person, service = await person_of(request), service_of(request)
     kept = {(use.platform, use.place): use.until for use in await service.scratch.list(person)}
     items = [_view(place, kept) for place in await service.places.list(person)]
@@ -52,14 +52,14 @@ async def places(request: Request) -> Response:
 
 @router.delete("/{platform}/{name}", status_code=204, responses=described.problems(401, 403, 404))
 async def remove(request: Request, platform: str, name: str) -> Response:
-    """Forget a place; for operators. Reference and shared data stay as they are, scratch is removed."""
+    """Delete a place; for operators. Reference and shared data stay as they are, scratch is removed."""
     await service_of(request).places.remove(await person_of(request), platform, name, host_of(request))
     return Response(status_code=204)
 
 
 @router.put("/{platform}/{name}/scratch", response_model=ScratchView, responses=described.problems(400, 401, 404))
 async def keep(request: Request, platform: str, name: str, ask: ScratchKeep) -> Response:
-    """Keep the asker's own scratch for so long from now on."""
+    """Keep your own scratch for so long from now on."""
     time = _read_seconds(ask.seconds)
     use = await service_of(request).scratch.keep(await person_of(request), platform, name, time)
     return json_response(ScratchView(place=use.place, platform=use.platform, until=use.until))
@@ -67,7 +67,7 @@ async def keep(request: Request, platform: str, name: str, ask: ScratchKeep) -> 
 
 @router.delete("/{platform}/{name}/scratch", status_code=204, responses=described.problems(401, 404, 409))
 async def clear(request: Request, platform: str, name: str) -> Response:
-    """Remove the asker's own scratch with all that is in it; not while a session uses it."""
+    """Remove your own scratch with everything in it, unless a session uses it."""
     await service_of(request).scratch.clear(await person_of(request), platform, name)
     return Response(status_code=204)
 

@@ -22,7 +22,7 @@ Force = Annotated[bool, Query(description="Also if sessions wait for it; they ar
 
 @router.get("", response_model=UploadList, responses=described.problems(401))
 async def uploads(request: Request) -> Response:
-    """The asker's uploads."""
+    """Your uploads."""
     service = service_of(request)
     own = await service.uploads.kept.list(await person_of(request))
     size, most = sum(upload.size for upload in own), service.settings.uploads.per_person
@@ -31,7 +31,7 @@ async def uploads(request: Request) -> Response:
 
 @router.get("/{name}", response_model=UploadShown, responses=described.problems(401, 404))
 async def upload(request: Request, name: Name) -> Response:
-    """One of them, with its files, whole or not."""
+    """One upload, with its files, complete or not."""
     known, files, uses = await service_of(request).uploads.kept.get(await person_of(request), name)
     return json_response(UploadShown(upload=view_upload(known), items=view_files(files), sessions=tuple(uses)))
 

@@ -8,7 +8,7 @@ from sublet.kernel.errors.error import SubletError
 class BadHook(SubletError):
     """{address} can't be notified: {why}"""
 
-    hint = "A call goes to an https address that everyone can reach; mail goes to your own address alone."
+    hint = "A call goes to an https address that everyone can reach; mail goes only to your own address."
     status = 400
     exit_code = 2
 

@@ -16,7 +16,7 @@ CHANGE = described.problems(400, 401, 403, 404, 409)
 
 @router.get("/factor", response_model=FactorView, responses=described.problems(401, 403, 409))
 async def show(request: Request) -> Response:
-    """Whether the asker has a second factor."""
+    """Whether you have a second factor."""
     factor = await service_of(request).people.factors.factor(await person_of(request))
     return json_response(
         FactorView(on=True, since=factor.confirmed, recovery=len(factor.recovery)) if factor else FactorView(on=False)
@@ -32,7 +32,7 @@ async def begin(request: Request) -> Response:
 
 @router.post("/factor/confirm", response_model=RecoveryView, responses=CHANGE)
 async def confirm(request: Request, ask: FactorCodeAsk) -> Response:
-    """Let it count from now on; the recovery codes are in this answer and nowhere else."""
+    """Turn the second factor on. Only this answer has the recovery codes."""
     person = await person_of(request)
     codes = await service_of(request).people.factors.confirm_factor(person, ask.code, host_of(request))
     return json_response(RecoveryView(codes=codes))

@@ -33,13 +33,13 @@ async def add(request: Request, ask: GroupAsk) -> Response:
 
 @router.get("/{name}", response_model=GroupView, responses=described.problems(401, 403, 404, 409))
 async def show(request: Request, name: str) -> Response:
-    """One of them, with its members."""
+    """One group, with its members."""
     return json_response(_view(await service_of(request).people.groups.group(await person_of(request), name)))
 
 
 @router.delete("/{name}", status_code=204, responses=described.problems(401, 403, 404, 409))
 async def remove(request: Request, name: str) -> Response:
-    """Forget a group."""
+    """Delete a group."""
     await service_of(request).people.groups.remove_group(await person_of(request), name, host_of(request))
     return Response(status_code=204)
 

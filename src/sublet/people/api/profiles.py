@@ -39,7 +39,7 @@ async def people(
     after: str = "",
     limit: Annotated[int, Query(ge=1, le=MOST)] = 100,
 ) -> Response:
-    """Those who are known, by name: all, those of a role, or those who are blocked."""
+    """The people that this service knows, by name; optionally only those with a role, or those who are blocked."""
     person = await person_of(request)
     profiles = await service_of(request).people.directory.people(
         person, role, blocked=blocked, after=after, limit=limit
@@ -62,14 +62,14 @@ async def add(request: Request, ask: PersonAsk) -> Response:
 
 @router.get("/{name}", response_model=PersonView, responses=CHANGE)
 async def show(request: Request, name: str) -> Response:
-    """One of them, by any of their addresses, with what they have under way; people see themselves."""
+    """One person, by any of their addresses, with their active sessions; without being an operator, only yourself."""
     profile, work = await service_of(request).people.work.work_of(await person_of(request), name)
     return json_response(replace(person_view(profile), work=work_view(work, base_of(request))))
 
 
 @router.delete("/{name}", status_code=204, responses=CHANGE)
 async def remove(request: Request, name: str) -> Response:
-    """Forget someone, with their identities and tokens; what they ran stays under their name."""
+    """Delete a person, with their identities and tokens; records of what they ran are kept."""
     await service_of(request).people.directory.remove_person(await person_of(request), name, host_of(request))
     return Response(status_code=204)
 

@@ -50,7 +50,7 @@ async def make(request: Request, ask: TokenAsk) -> Response:
 
 @router.get("/tokens", response_model=TokenList, responses=described.problems(401))
 async def tokens(request: Request) -> Response:
-    """The asker's tokens, without their texts."""
+    """Your tokens, without their secrets."""
     listed = await service_of(request).people.tokens.tokens(await person_of(request))
     return json_response(TokenList(items=tuple(token_view(token) for token in listed)))
 

@@ -131,7 +131,7 @@ class Oar(ReservingPlatform):
     ) -> Offer | Reason:
         windows = windows_now(request, now)
         if not windows:
-            message = f"{self.name}: OAR starts jobs as soon as it can; a later time is had by a reservation alone."
+            message = f"{self.name}: OAR starts jobs as soon as it can; only a reservation starts later."
             return Reason("urn:not-supported", "schedule", message, nearest="now", platform=self.name)
         start = plan.find_start(wish.amounts, wish.limit, windows) if plan else now
         if start is None:
