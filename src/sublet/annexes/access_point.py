@@ -1,4 +1,4 @@
-"""The access point of whoever this service is for: found or started when it is first needed, and kept going."""
+"""The owner's access point: found or started when first needed, and kept running."""
 
 from __future__ import annotations
 
@@ -36,24 +36,24 @@ from sublet.movers.port import UNLIMITED
 from sublet.platforms.htcondor.release import Release, find_release
 from sublet.reach.local import LocalReach
 
-TENDED = timedelta(seconds=30)  # how often it is looked at
-PLACE = "htcondor"  # below SUBLET_HOME: the release that was fetched
+TENDED = timedelta(seconds=30)  # how often it is checked
+PLACE = "htcondor"  # below SUBLET_HOME: the release that was downloaded
 Stage = Literal["absent", "fetching", "stopped", "ready", "failed"]
 
 
 @dataclass(frozen=True)
 class AccessPointState:
-    """How it is."""
+    """The state of the access point."""
 
     stage: Stage
     kind: str = ""  # own, machine
     version: str = ""  # HTCondor's
-    release: str = ""  # where HTCondor is
+    release: str = ""  # the directory of HTCondor
     contact: Contact | None = None
-    configuration: str = ""  # what CONDOR_CONFIG has to be for HTCondor's own tools; empty: nothing
+    configuration: str = ""  # the value of CONDOR_CONFIG for HTCondor's own tools; empty: none needed
     lease: timedelta | None = None
-    package: str = ""  # how an administrator would install HTCondor
-    url: str = ""  # what would be fetched, or is
+    package: str = ""  # the command with which an administrator would install HTCondor
+    url: str = ""  # the archive to download
     progress: str = ""
     note: str = ""
     failure: SubletError | None = None
@@ -61,24 +61,24 @@ class AccessPointState:
 
 @dataclass
 class AccessPoints:
-    """Find it, start it, tell how it is, stop it."""
+    """Finds, starts, describes and stops the access point."""
 
     settings: Settings
     now: Clock
     platforms: KnownPlatforms
     authority: Authority
 
-    point: AccessPoint | None = None  # once it was looked for
-    _well: datetime | None = None  # when it was last seen to answer
+    point: AccessPoint | None = None  # None until it was first looked for
+    _well: datetime | None = None  # when it last answered
     _starting: asyncio.Lock = field(default_factory=asyncio.Lock)
     _tending: asyncio.Task[None] | None = None
     _fetching: asyncio.Task[None] | None = None
-    _fetched: str = ""  # how far that is
+    _fetched: str = ""  # the progress of the download
     _fetch_failure: SubletError | None = None
     _tended: datetime | None = None
 
     async def access_point(self, system: str = "") -> AccessPoint:
-        """The access point, running; `system` is one whose nodes have to reach it."""
+        """Return the running access point, starting it if needed; the nodes of `system` have to reach it."""
         self.authority.require_owner()
         async with self._starting:
             now = self.now()
@@ -92,7 +92,7 @@ class AccessPoints:
             return self.point
 
     async def look_after(self, now: datetime) -> None:
-        """Once in a while, and at once when the service has started: start again what has ended of it."""
+        """Restart the access point if it has ended; checked at the service's start, and then at intervals."""
         if self._tended and abs(now - self._tended) < TENDED:
             return
         self._tended = now
@@ -104,11 +104,11 @@ class AccessPoints:
         try:
             await self.access_point()
         except (SubletError, OSError) as error:
-            self.point = None  # the machine may have another address by now
+            self.point = None  # the machine's address may have changed
             log.warning("access_point.failed", why=str(error))
 
     async def stop_access_point(self) -> None:
-        """End what Sublet started of it, until it is wanted again; the queue stays."""
+        """Stop the access point if Sublet started it, until it is needed again; the queue is kept."""
         self.authority.require_owner()
         async with self._starting:
             known = read_access_point(self.settings.home)
@@ -120,11 +120,11 @@ class AccessPoints:
 
     @property
     def _unwanted(self) -> Path:
-        """A file that is there when the person has stopped it."""
+        """The path of a file that exists while the access point is stopped by the person."""
         return self.settings.home / "ap" / "stopped"
 
     async def set_up(self, *, fetch: bool, system: str = "") -> AccessPointState:
-        """Make it ready; where there is no HTCondor, begin to bring it if that is wanted."""
+        """Make the access point ready; if HTCondor is missing, start to download it if `fetch` is set."""
         self.authority.require_owner()
         self.point = self._well = None
         try:
@@ -138,7 +138,7 @@ class AccessPoints:
         return await self.access_point_state()
 
     async def access_point_state(self) -> AccessPointState:
-        """How it is; nothing is started."""
+        """Return the state of the access point, without starting it."""
         self.authority.require_owner()
         settings = self.settings.annex
         if self._fetching:
@@ -182,14 +182,14 @@ class AccessPoints:
         return WantedPoint(set_up.use, set_up.address, set_up.bind, set_up.port, set_up.job_lease)
 
     def _host(self, system: str) -> str:
-        """The login host of a system, else of any: this machine's address on the way there is one it can reach."""
+        """Return the login host of a system, or of any system, to find an address of this machine that it can reach."""
         if system:
             return str(getattr(self.platforms.get(system), "host", ""))
         hosts = (getattr(platform, "host", "") for platform in self.platforms.by_name.values() if platform.has_queues)
         return str(next((host for host in hosts if host), ""))
 
     async def _fetch(self) -> None:
-        """Bring a release, check it, unpack it beside its place, and put it there."""
+        """Download a release, check it, unpack it in a scratch directory, and move it to its place."""
         home = self.settings.home
         try:
             url = release_url(self.settings.annex.release, this_os())
@@ -211,7 +211,7 @@ class AccessPoints:
             self._fetching = None
 
     async def find_checksum(self, url: str) -> str:
-        """What its checksum has to be: as set, else as listed beside it by the same server."""
+        """Return the expected checksum of a release: from the settings, or from the list that its server publishes."""
         if self.settings.annex.release_sha256:
             return self.settings.annex.release_sha256.lower()
         address, _, name = url.rpartition("/")

@@ -1,4 +1,4 @@
-"""Annexes: names of a person's own, whom they are open to, and what was leased under them."""
+"""A person's annexes: their names, guests and leases."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sublet.store.tx import Tx
 
 @dataclass
 class Annexes:
-    """A person's own annexes; nobody else sees them."""
+    """A person's own annexes, which no one else can see."""
 
     store: Store
     now: Clock
@@ -26,17 +26,17 @@ class Annexes:
     authority: Authority
 
     async def annex(self, name: str, person: Person) -> Annex:
-        """One, by its name."""
+        """Return an annex by name."""
         self.authority.require_owner(person)
         return await self.store.read(lambda tx: annex_named(tx, parse_named(name), person))
 
     async def annexes(self, person: Person) -> Sequence[Annex]:
-        """All of the person's, by name."""
+        """List the person's annexes, by name."""
         self.authority.require_owner(person)
         return await self.store.read(lambda tx: tx.annexes.list(person.name))
 
     async def leases(self, name: str, person: Person) -> tuple[Annex, Sequence[Lease]]:
-        """The annex, and the leases that a name means: all of them, `example#3`, or those of `example@2026-11-14`."""
+        """Return the annex and the leases that a name means: all, `example#3`, or those of `example@2026-11-14`."""
         named = parse_named(name)
         annex = await self.annex(named.name, person)
         leases = choose_leases(named, await self.store.read(lambda tx: tx.leases.list(annex.id)))
@@ -45,14 +45,14 @@ class Annexes:
         return annex, leases
 
     async def last_lease(self, name: str, person: Person) -> tuple[Annex, Lease]:
-        """The newest of the leases that a name means."""
+        """Return the newest of the leases that a name means."""
         annex, leases = await self.leases(name, person)
         if not leases:
             raise NoLease(name=name, wanted="was ever asked for")
         return annex, leases[-1]
 
     async def rename(self, name: str, new: str, person: Person) -> Annex:
-        """Call it otherwise; its jobs and leases stay with it."""
+        """Rename the annex; it keeps its jobs and leases."""
         check_name(new)
 
         def renamed(tx: Tx, annex: Annex) -> Annex:
@@ -63,11 +63,11 @@ class Annexes:
         return await self._change(name, person, renamed)
 
     async def set_open(self, name: str, person: Person, *, wide: bool, sessions: bool = False) -> Annex:
-        """Let it run all its owner's jobs, or only those that name it, or none: sessions alone, at booked times."""
+        """Set whether the annex runs all its owner's jobs, only jobs that name it, or only sessions at booked times."""
         return await self._change(name, person, lambda tx, annex: replace(annex, open=wide, sessions=sessions))
 
     async def share(self, name: str, guest: str, person: Person) -> Annex:
-        """Let someone run contained sessions on it, as its owner's account."""
+        """Let someone run contained sessions on the annex, under its owner's account."""
         if not guest.strip() or not guest.isprintable() or guest == person.name:
             raise BadRequest(f"An annex can't be shared with {guest!r}.", hint="Name the person as Sublet knows them.")
 
@@ -78,7 +78,7 @@ class Annexes:
         return await self._change(name, person, shared)
 
     async def remove_guest(self, name: str, guest: str, person: Person) -> Annex:
-        """Let them no longer."""
+        """Stop sharing the annex with someone."""
 
         def unshared(tx: Tx, annex: Annex) -> Annex:
             if guest not in annex.guests:
@@ -103,7 +103,7 @@ class Annexes:
 
 
 def whole(name: str) -> Named:
-    """The name of an annex, not of one of its leases."""
+    """Parse the name of an annex; raise BadRequest if it names a lease."""
     named = parse_named(name)
     if named != Named(named.name):
         raise BadRequest(f"{name} is a lease.", hint=f"This is done to an annex as a whole: {named.name}")
@@ -111,7 +111,7 @@ def whole(name: str) -> Named:
 
 
 def annex_named(tx: Tx, named: Named, person: Person) -> Annex:
-    """A person's annex of this name, or NotFound."""
+    """Return a person's annex of this name, or raise NotFound."""
     annex = tx.annexes.find_named(person.name, named.name)
     if annex is None:
         raise NotFound(noun="annex", name=named.name, hint="`sublet annex status` lists yours.")

@@ -1,4 +1,4 @@
-"""Whole DAGs are marked, moved and unmarked while they run: nodes that are in the queue, and those that come later."""
+"""Marks, moves and unmarks whole DAGs while they run: nodes in the queue, and nodes that are submitted later."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sublet.reach.local import LocalReach
 
 @dataclass
 class DagMoves:
-    """What is done to jobs can be done to a DAG, by the id of its manager."""
+    """Changes to jobs that also accept a DAG, by the id of its manager."""
 
     now: Clock
     jobs: Jobs
@@ -31,7 +31,7 @@ class DagMoves:
     job_queue: JobQueue
 
     async def mark(self, jobs: Sequence[str], name: str, person: Person) -> Listed:
-        """Let jobs and DAGs that name no annex run on one."""
+        """Assign jobs and DAGs that name no annex to one."""
         named, others = await self._sort_out(jobs, person)
         if not named:
             return await self.jobs.mark(jobs, name, person)
@@ -41,7 +41,7 @@ class DagMoves:
         return await self._move_dags(named, annex.id, rest, person, now=False)
 
     async def move(self, jobs: Sequence[str], name: str, person: Person, *, now: bool = False) -> Listed:
-        """Let jobs and DAGs that name an annex run on another; `now` takes what runs off its nodes."""
+        """Move jobs and DAGs that name an annex to another; `now` stops running jobs, so that they move too."""
         named, others = await self._sort_out(jobs, person)
         if not named:
             return await self.jobs.move(jobs, name, person, now=now)
@@ -51,7 +51,7 @@ class DagMoves:
         return await self._move_dags(named, annex.id, rest, person, now=now)
 
     async def unmark(self, jobs: Sequence[str], person: Person, *, now: bool = False) -> Listed:
-        """Let jobs and DAGs run on no annex but those that are open; `now` takes what runs off its nodes."""
+        """Make jobs and DAGs name no annex, so that they run only on open ones; `now` stops running jobs."""
         named, others = await self._sort_out(jobs, person)
         if not named:
             return await self.jobs.unmark(jobs, person, now=now)
@@ -59,7 +59,7 @@ class DagMoves:
         return await self._move_dags(named, "", rest, person, now=now)
 
     async def _sort_out(self, wanted: Sequence[str], person: Person) -> tuple[list[QueuedDag], list[str]]:
-        """The DAGs that these ids name, and the ids of everything else."""
+        """Return the DAGs that these ids name, and the ids of everything else."""
         self.job_queue.require_own(person)
         clusters = [word.removesuffix(".0") for word in wanted if "." not in word.removesuffix(".0")][:MOST]
         point, here = await self.access_points.access_point(), LocalReach("access point")
@@ -70,7 +70,7 @@ class DagMoves:
     async def _move_dags(
         self, named: Sequence[QueuedDag], annex: str, rest: Listed | None, person: Person, *, now: bool
     ) -> Listed:
-        """Write it down in the managers, of sub-DAGs too; then let the nodes follow that are in the queue."""
+        """Record the annex in the managers, including those of sub-DAGs, then mark the nodes that are in the queue."""
         point, here = await self.access_points.access_point(), LocalReach("access point")
         at = round(self.now().timestamp())
         managers = await here.run(dag_moves.to_managers(point.tools))
@@ -84,10 +84,10 @@ class DagMoves:
         return replace(listed, dags=[dag.id for dag in named])
 
     async def follow_dag(self, point: AccessPoint, manager: Manager, *, now: bool = False) -> set[str]:
-        """Mark the nodes of a DAG that have yet to go where it says; their ids.
+        """Mark the nodes of a DAG that aren't assigned to its annex yet; return their ids.
 
-        One that was submitted since, and started elsewhere before it was seen, is taken off its node; with `now` all
-        that run are.
+        A node that was submitted after the move, and started elsewhere before it was marked, is stopped; with `now`,
+        all running nodes are.
         """
         here = LocalReach("access point")
         followers = await here.run(dag_moves.to_followers(point.tools, manager))

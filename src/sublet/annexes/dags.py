@@ -1,4 +1,4 @@
-"""DAGs of HTCondor jobs: look at them, end them, and tell them that their annex is there."""
+"""DAGs of HTCondor jobs: list, show and remove them, and tell them that their annex is up."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Dags:
     job_queue: JobQueue
 
     async def dags(self, person: Person) -> tuple[Sequence[QueuedDag], Mapping[str, str]]:
-        """Those in the queue, and what the annexes that they name are called."""
+        """Return the DAGs in the queue, and the names of annexes by id."""
         self.job_queue.require_own(person)
         point = await self.access_points.access_point()
         return await LocalReach("access point").run(dags.to_dags(point.tools)), await self.job_queue.names_of(person)
 
     async def dag(self, id: str, person: Person) -> tuple[QueuedDag, Mapping[str, str]]:
-        """One, in the queue or not any more."""
+        """Return a DAG, from the queue or from the history, and the names of annexes by id."""
         self.job_queue.require_own(person)
         point, here = await self.access_points.access_point(), LocalReach("access point")
         clause = ids([id])[0]
@@ -41,14 +41,14 @@ class Dags:
         return matches[0], await self.job_queue.names_of(person)
 
     async def remove_dag(self, id: str, person: Person) -> None:
-        """End a DAG, with its jobs. DAGMan runs its FINAL node then; removed once more, that is ended too."""
+        """Remove a DAG and its jobs. DAGMan then runs its FINAL node; removing the DAG again removes that too."""
         dag, _ = await self.dag(id, person)
         point = await self.access_points.access_point()
         which = f"DAGManJobId == {int(id)}" if dag.state == "removed" else ids([id])[0]
         await LocalReach("access point").run(to_remove(point.tools, which, f"{person.name} removed it"))
 
     async def end_provisioning(self, job: str, person: Person) -> tuple[QueuedDag, Mapping[str, str]]:
-        """Tell a DAG that its provisioner has done its work: the nodes of its annex are up."""
+        """Tell a DAG that its provisioner is done: the nodes of its annex are up."""
         self.job_queue.require_own(person)
         point, here = await self.access_points.access_point(), LocalReach("access point")
         clause = ids([job])[0]

@@ -1,4 +1,4 @@
-"""Leases and nodes that are drained: no new jobs come, those that run finish, then the node goes back to its system."""
+"""Draining of leases and nodes: they take no new jobs, running jobs finish, then each node is given back."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from sublet.people.model.person import Person
 from sublet.store.store import Store
 from sublet.store.tx import Tx
 
-EVERY = timedelta(seconds=2)  # between two looks for nodes that are drained and not yet given back
+EVERY = timedelta(seconds=2)  # between checks for nodes that are drained and not yet given back
 NEVER = datetime.max.replace(tzinfo=UTC)
-AGAIN = timedelta(seconds=30)  # after a try to give one back that failed
+AGAIN = timedelta(seconds=30)  # after a failed attempt to give one back
 
 
 @dataclass
 class AnnexDrains:
-    """Drain leases or nodes, undo that, and give back what has been drained."""
+    """Drains leases or nodes, undoes that, and gives drained nodes back to their system."""
 
     store: Store
     now: Clock
@@ -37,14 +37,14 @@ class AnnexDrains:
     annexes: Annexes
 
     _drains_looked: datetime | None = None
-    _not_before: dict[tuple[str, int], datetime] = field(default_factory=dict)  # lease, node → when it is tried again
+    _not_before: dict[tuple[str, int], datetime] = field(default_factory=dict)  # lease, node → time of the next attempt
 
     async def drain_annex(self, name: str, nodes: Sequence[str], person: Person) -> tuple[Annex, Sequence[Lease]]:
-        """Let leases, or some nodes of one, take no new jobs; each node ends when those that run on it are done."""
+        """Drain leases, or some nodes of a lease: they take no new jobs, and each node ends when its jobs are done."""
         return await self._change_drains(name, nodes, person, is_wanted=True)
 
     async def undrain_annex(self, name: str, nodes: Sequence[str], person: Person) -> tuple[Annex, Sequence[Lease]]:
-        """Let those take jobs again that have not ended yet."""
+        """Let leases or nodes that are draining, and haven't ended yet, take jobs again."""
         return await self._change_drains(name, nodes, person, is_wanted=False)
 
     async def _change_drains(
@@ -74,7 +74,7 @@ class AnnexDrains:
         return annex, changed
 
     async def look_after(self, now: datetime) -> None:
-        """Give back the nodes that have been drained, once in a while, beside everything else."""
+        """Give drained nodes back, at intervals."""
         if self._drains_looked and now - self._drains_looked < EVERY:
             return
         self._drains_looked = now
@@ -111,7 +111,7 @@ class AnnexDrains:
 
 
 def choose_nodes(lease: str, up: Sequence[Pilot], words: Sequence[str]) -> list[Pilot]:
-    """The nodes that words name, by number or by name; all of them, if there are none."""
+    """Return the nodes named by number or by name; all nodes if none is named."""
     if not words:
         return list(up)
     chosen = []
@@ -132,7 +132,7 @@ def _check_running(name: str, annex: Annex, running: Sequence[Lease], nodes: Seq
 
 
 def _check_first(lease: str, up: Sequence[Pilot], chosen: Collection[Pilot]) -> None:
-    """The first node can't end before the others do."""
+    """Raise BadRequest if the first node would be drained while others stay: it can't end before them."""
     numbers = {pilot.number for pilot in chosen}
     others = [node for node in up if node.number not in numbers and not node.is_draining]
     if FIRST in numbers and others:
@@ -145,7 +145,7 @@ def _find_up(tx: Tx, lease: Lease) -> list[Pilot]:
 
 
 def _find_drained(tx: Tx) -> list[tuple[Lease, list[Pilot]]]:
-    """Nodes that have been drained, of leases that go on with others; the first stays."""
+    """Find drained nodes, except the first, of leases that still have other nodes."""
     by_lease = []
     for lease in tx.leases.live():
         pilots = tx.pilots.list(lease.id)

@@ -1,4 +1,4 @@
-"""The content of files that jobs share: each is read once, and again as soon as it may have changed."""
+"""Digests of the files that jobs share: each file is read once, and again whenever it may have changed."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from sublet.annexes.input_trees import NotShareable, describe_tree, digest_tree,
 from sublet.kernel.log import log
 from sublet.platforms.batch.kept import digest_of
 
-RESTLESS = 5  # changes of a directory, seen since jobs name it, after which it is left to HTCondor
-STILL = 1.0  # seconds for which a file must not have changed before it is read: it may be being written
+RESTLESS = 5  # changes, while jobs name a directory, after which it is left to HTCondor
+STILL = 1.0  # seconds for which a file must be unchanged before it is read, since it may still be being written
 
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """What the file system says of a file: with another content, another."""
+    """What the file system reports about a file; it differs if the content differs."""
 
     size: int
     modified: int  # in ns
     changed: int  # in ns: when its content, name or mode changed; no program can set it back
     inode: int
     device: int
-    tree: str = ""  # of a directory: what says it of all that is in it
+    tree: str = ""  # for a directory: a digest of the fingerprints of everything in it
 
     @property
     def changed_at(self) -> float:
-        """When it changed, in seconds since the epoch."""
+        """When the file changed, in seconds since the epoch."""
         return max(self.modified, self.changed) / 1e9
 
 
 def read_fingerprint(path: str) -> Fingerprint | None:
-    """The fingerprint of a regular file or a directory, or None."""
+    """Return the fingerprint of a regular file or a directory, or None."""
     try:
         seen = os.stat(path)
         if stat.S_ISDIR(seen.st_mode):
@@ -50,7 +50,7 @@ def read_fingerprint(path: str) -> Fingerprint | None:
 
 
 def _read_tree(path: str, seen: os.stat_result) -> Fingerprint:
-    """Of a directory: as large as its files, and as young as the last of them."""
+    """Return a directory's fingerprint: with the total size of its files, and the latest of their times."""
     entries = list_tree(path)
     every = [seen, *(entry.seen for entry in entries), *(entry.link for entry in entries if entry.link)]
     size = sum(entry.seen.st_size for entry in entries if stat.S_ISREG(entry.seen.st_mode))
@@ -61,20 +61,20 @@ def _read_tree(path: str, seen: os.stat_result) -> Fingerprint:
 @dataclass
 class _Reading:
     fingerprint: Fingerprint
-    since: float  # when that was first seen
+    since: float  # when this fingerprint was first seen
     digest: str = ""
     task: asyncio.Task[None] | None = None
 
 
 class InputFiles:
-    """Digests of files, by what the file system says of them. Nobody waits for a large file that is being read."""
+    """Digests of files by fingerprint, computed in the background so that no one waits for a large file."""
 
     def __init__(self, still: float = STILL) -> None:
-        """Nothing is known yet."""
+        """Start with no digests; `still` is the time for which a file must be unchanged."""
         self._still, self._readings, self._changes = still, dict[str, _Reading](), Counter[str]()
 
     def digest(self, path: str, fingerprint: Fingerprint) -> str | None:
-        """The digest of a file as it is now; None while it is being written or read."""
+        """Return the digest of a file's current content, or None while the file is being written or read."""
         reading = self._readings.get(path)
         if reading is None or reading.fingerprint != fingerprint:
             self._changes[path] += 1
@@ -84,7 +84,7 @@ class InputFiles:
         return reading.digest or None
 
     def is_restless(self, path: str, fingerprint: Fingerprint) -> bool:
-        """Whether a directory changes all the time, as one does that jobs write into: nobody waits for a copy of it."""
+        """Whether a directory changes all the time, as when jobs write into it; then no copy of it is made."""
         return bool(fingerprint.tree) and self._changes[path] > RESTLESS
 
     def forget_all_but(self, paths: set[str]) -> None:
@@ -97,7 +97,7 @@ class InputFiles:
         return seen_for >= self._still or age >= self._still
 
     async def _read(self, path: str, reading: _Reading) -> None:
-        """Read a file; what was read counts only if it did not change meanwhile."""
+        """Compute a file's digest; it counts only if the file didn't change meanwhile."""
         try:
             digest = await asyncio.to_thread(_digest, path, reading.fingerprint)
             if await asyncio.to_thread(read_fingerprint, path) == reading.fingerprint:

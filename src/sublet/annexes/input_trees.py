@@ -1,4 +1,4 @@
-"""Directories that jobs share: what is in one, as HTCondor would send it, and the archive that stands for it."""
+"""Directories that jobs share: their content, as HTCondor would send it, and the archive made of it."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ class NotShareable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TreeEntry:
-    """Something in a directory; a link to a file is that file."""
+    """An entry of a directory; a link to a file is treated as that file."""
 
-    name: str  # below the directory
+    name: str  # relative to the directory
     path: str
     seen: os.stat_result
-    link: os.stat_result | None = None  # of the link by which it is named
+    link: os.stat_result | None = None  # of the link itself, if the entry is a link
 
 
 def list_tree(root: str) -> list[TreeEntry]:
-    """All that is in a directory, in the order of the names; NotShareable if HTCondor has to decide."""
+    """List everything in a directory, sorted by name; raise NotShareable if the directory must be left to HTCondor."""
     entries: list[TreeEntry] = []
     for entry in _walk(root, ""):
         entries.append(entry)
@@ -56,7 +56,7 @@ def _walk(directory: str, prefix: str) -> Iterator[TreeEntry]:
 
 
 def describe_tree(root: str, entries: list[TreeEntry]) -> str:
-    """A text that is another one as soon as anything in a directory may be."""
+    """Return a digest that changes whenever anything in a directory may have changed."""
     lines = [f"{root} {_describe(os.stat(root))}"]
     lines += [
         f"{entry.name} {_describe(entry.seen)} {_describe(entry.link) if entry.link else ''}" for entry in entries
@@ -69,20 +69,20 @@ def _describe(seen: os.stat_result) -> str:
 
 
 def digest_tree(path: str) -> str:
-    """The digest of the archive that stands for a directory, without making it."""
+    """Return the digest of a directory's archive, without storing the archive."""
     sink = _Hashed()
     write_tree(path, cast("IO[bytes]", sink))
     return f"sha256:{sink.digest.hexdigest()}"
 
 
 def pack_tree(path: str, archive: Path) -> None:
-    """Make the archive that stands for a directory."""
+    """Create a directory's archive."""
     with archive.open("wb") as target:
         write_tree(path, target)
 
 
 def write_tree(path: str, target: IO[bytes]) -> None:
-    """Write a directory as an archive, the same bytes for the same content: itself, or with a slash what is in it."""
+    """Write a directory as a reproducible archive: the directory itself or, if `path` ends in a slash, its content."""
     top = "" if path.endswith("/") else f"{os.path.basename(path)}/"
     with tarfile.open(fileobj=target, mode="w|", format=tarfile.PAX_FORMAT) as archive:
         if top:
@@ -107,7 +107,7 @@ def _member(name: str, seen: os.stat_result) -> tarfile.TarInfo:
 
 
 class _Hashed:
-    """A file of which only the digest is kept."""
+    """A file object that keeps only the digest of what is written."""
 
     def __init__(self) -> None:
         self.digest = hashlib.sha256()

@@ -1,8 +1,9 @@
-"""What jobs on an annex share is brought to its systems once, by content, over the login that is open.
+"""Copies the inputs that jobs on an annex share to its systems once, by content, over the open login.
 
-Jobs are looked at while they wait, whether they came before their annex or after; each is told which leases have what
-it shares, and takes the copy there. What can't be brought is sent with each job, as HTCondor does by itself. A job
-takes a copy only if its file was seen to have that content since the job began to wait, and less than a minute ago.
+Jobs are examined while they wait, whether they were submitted before or after their annex was created. Each is told
+which leases have its shared inputs, and uses the copy there. Inputs that can't be copied are sent with each job, as
+HTCondor does by itself. A job uses a copy only if its file was seen to have that content since the job began to wait,
+and less than a minute ago.
 """
 
 from __future__ import annotations
@@ -39,17 +40,17 @@ from sublet.platforms.port import Platform
 from sublet.reach.local import LocalReach
 from sublet.store.store import Store
 
-OFTEN, SELDOM = timedelta(seconds=2), timedelta(seconds=10)  # between two looks, with leases and without
-SOON = timedelta(minutes=1)  # for so long it is tried at every look to remove what is not needed any more
-PACKING = "packing"  # below SUBLET_HOME: directories on their way to a system, as archives
-AGAIN = timedelta(seconds=30)  # after a try to bring something that failed
-AGAIN_IMAGE = timedelta(minutes=10)  # the same for an image of a registry
-HaveImage = Callable[[Platform, str, str, Session], Awaitable[KeptImage]]  # on a system, for a lease
+OFTEN, SELDOM = timedelta(seconds=2), timedelta(seconds=10)  # between checks, with leases and without
+SOON = timedelta(minutes=1)  # how long removal of unneeded copies is attempted at every check
+PACKING = "packing"  # below SUBLET_HOME: archives of directories that are being sent to a system
+AGAIN = timedelta(seconds=30)  # after a failed attempt to copy an input
+AGAIN_IMAGE = timedelta(minutes=10)  # after a failed attempt to copy an image of a registry
+HaveImage = Callable[[Platform, str, str, Session], Awaitable[KeptImage]]  # gets an image onto a system, for a lease
 
 
 @dataclass
 class Inputs:
-    """Looks at jobs that wait, brings what they share, and lets go of what no lease has any more."""
+    """Examines waiting jobs, copies their shared inputs, and removes copies that no lease needs any more."""
 
     settings: Settings
     store: Store
@@ -68,7 +69,7 @@ class Inputs:
     _looking: asyncio.Task[None] | None = None
 
     async def look_after(self, now: datetime) -> None:
-        """Look at what waits, once in a while, beside everything else."""
+        """Examine waiting jobs in the background, at intervals."""
         if self.access_points.point is None or (
             self._inputs_looked and abs(now - self._inputs_looked) < self._inputs_every
         ):
@@ -77,7 +78,7 @@ class Inputs:
             return
         if self._looking is None or self._looking.done():
             if self._inputs_looked is None:
-                shutil.rmtree(self.settings.home / PACKING, ignore_errors=True)  # of a service that was killed
+                shutil.rmtree(self.settings.home / PACKING, ignore_errors=True)  # left by a service that was killed
                 self._inputs.load(self.settings.home / "pilots")
             self._inputs_looked = now
             self._looking = asyncio.create_task(self._look_at_inputs(), name="inputs")
@@ -100,13 +101,13 @@ class Inputs:
             log.warning("inputs.failed", why=str(error))
 
     async def _confirm(self, waiting: Sequence[inputs.WaitingJob], looked: int) -> None:
-        """Tell jobs that wait that their files are what they were told: without that they don't take copies."""
+        """Tell waiting jobs that their files are unchanged; without a recent confirmation they don't use copies."""
         due = any(job.seen != inputs.NONE and inputs.needs_look(job, looked) for job in waiting)
         if self.access_points.point and due:
             await LocalReach("access point").run(inputs.to_confirm(self.access_points.point.tools, looked))
 
     async def _provide(self, jobs: Sequence[inputs.WaitingJob], leases: Sequence[LeaseOnSystem]) -> None:
-        """For jobs that say the same: see what is shared, have it brought, and tell them where it is."""
+        """For jobs with the same inputs: determine what is shared, have it copied, and tell the jobs where it is."""
         first = jobs[0]
         if first.seen == inputs.NONE:
             return
@@ -134,7 +135,7 @@ class Inputs:
         trees: frozenset[str],
         leases: Sequence[LeaseOnSystem],
     ) -> None:
-        """Tell jobs where copies of what they share are, whenever that or the content has changed."""
+        """Tell jobs where the copies of their shared inputs are, whenever the copies or the content have changed."""
         sample, content = jobs[0], combine_digests(digests)
         is_new = sample.content != content
         before = "" if is_new else sample.ready
@@ -144,7 +145,7 @@ class Inputs:
         ]
         ready = ",".join(sorted(lease for copy in copies for lease in copy.leases))
         lost = [lease for lease, paths in by_lease.items() if paths is None and lease in before]
-        if (is_new or ready != before) and not lost:  # what it was told before is true still, and being seen again
+        if (is_new or ready != before) and not lost:  # lost ones are being checked again: still true
             until = self._until(sample.named)
             first = {} if sample.seen else inputs.first_told(sample.named, until)
             again = inputs.forget_copies(sample.named, until) if sample.content and is_new else {}
@@ -153,7 +154,7 @@ class Inputs:
             await self._tell_jobs(jobs, {**first, **again, **changes, **why})
 
     def _explain_pull(self, named: NamedInput, digests: Mapping[str, str], leases: Sequence[LeaseOnSystem]) -> str:
-        """Why the node of a job has to pull its image, if it does."""
+        """Return why the job's node has to pull its image, or an empty string."""
         if named.address not in digests:
             return self.images.find_why(named.address)
         known = (self._inputs.find(there.platform.name, digests[named.address]) for there in leases)
@@ -162,7 +163,7 @@ class Inputs:
     async def _restart_stale(
         self, jobs: Sequence[inputs.WaitingJob], seen: Mapping[str, Fingerprint], digests: Mapping[str, str] | None
     ) -> None:
-        """Let jobs wait again that started with copies of files that had just changed; they are told anew first."""
+        """Stop jobs that started with copies of files that had just changed, so that they wait again."""
         if (
             not digests
             or not jobs[0].content
@@ -178,14 +179,14 @@ class Inputs:
             await LocalReach("access point").run(to_vacate(self.access_points.point.tools, clause))
 
     async def _find_owner(self, job: inputs.WaitingJob) -> str:
-        """Whose annex it is that a job with an image of a registry names."""
+        """Return the owner of the annex that a job with a registry image names."""
         annex = await self.store.read(lambda tx: tx.annexes.get(job.annex)) if job.named.address else None
         return annex.person if annex else ""
 
     def _digests(
         self, named: NamedInput, seen: Mapping[str, Fingerprint], owner: str, since: int
     ) -> dict[str, str] | None:
-        """The digests of what a job shares; None while a file is being written or read, or a registry is asked."""
+        """Return the digests of a job's shared inputs; None while a file or a registry is still being read."""
         sizes = {name: fingerprint.size for name, fingerprint in seen.items()}
         wanted = choose_shared(named, sizes, [name for name in seen if seen[name].tree])
         digests: dict[str, str] = {}
@@ -194,19 +195,19 @@ class Inputs:
                 digests[name] = digest
         image = self.images.find_digest(named.address, owner, since) if named.address and not named.is_session else ""
         if named.is_session and named.address:
-            image = name_archive(named.address)  # a session names it by what never means another
+            image = name_archive(named.address)  # a session names an image by digest, which never changes
         if image:
             digests[named.address] = image
         return None if image is None or len(digests) < len(wanted) else digests
 
     def _until(self, named: NamedInput) -> int:
-        """When a job waits for copies no longer."""
+        """Return the time until which a job waits for copies."""
         return round(self.now().timestamp()) + named.patience
 
     def _copies(
         self, there: LeaseOnSystem, named: NamedInput, digests: Mapping[str, str], trees: frozenset[str]
     ) -> dict[str, str] | None:
-        """Where a lease's system has a job's files; without those that can't be had. None: they are being brought."""
+        """Return the paths of a job's available copies on a lease's system; None while some are being copied."""
         paths, waits = {}, False
         for name, digest in digests.items():
             brought = self._inputs.find(there.platform.name, digest)
@@ -215,7 +216,7 @@ class Inputs:
             elif brought.bringing is None and not self._lately(
                 brought, AGAIN_IMAGE if name == named.address else AGAIN
             ):
-                brought.former.add(there.lease.id)  # written down before anything is sent
+                brought.former.add(there.lease.id)  # saved before anything is sent
                 if name == named.address:
                     have = self.images.stream if named.is_session else self.images.bring
                     brought.bringing = asyncio.create_task(self._bring_image(there, name, digest, brought, have))
@@ -240,11 +241,11 @@ class Inputs:
         brought: Brought,
         have: HaveImage,
     ) -> None:
-        """Have a system keep an image of a registry, for as long as the lease is there."""
+        """Have a system keep a registry image for as long as the lease lasts."""
         name = there.platform.name
         try:
             image = await have(there.platform, address, digest, there.session)
-            for each in (self._inputs.find(name, image.digest), brought):  # as an archive it is kept by its own digest
+            for each in (self._inputs.find(name, image.digest), brought):  # an archive is kept under its own digest
                 each.path, each.failed, each.why = image.path, None, ""
                 each.leases.add(there.lease.id)
             log.info("image.kept", lease=there.lease.id, platform=name, image=address, digest=image.digest)
@@ -269,13 +270,13 @@ class Inputs:
             archive.unlink(missing_ok=True)
 
     async def _bring_session_image(self, there: LeaseOnSystem, path: str, digest: str, brought: Brought) -> None:
-        """Have a system keep a session's image, and make what its nodes run of it."""
+        """Have a system keep a session's image, and convert it to the form that its nodes run."""
         await self._bring_input(there, path, digest, brought, is_image=True)
 
     async def _bring_input(
         self, there: LeaseOnSystem, path: str, digest: str, brought: Brought, *, is_image: bool = False
     ) -> None:
-        """Have a system keep a file, for as long as the lease is there."""
+        """Have a system keep a file for as long as the lease lasts."""
         file = Path(path)
         try:
             content = await there.platform.keep(file, digest, there.session.id)
@@ -294,11 +295,11 @@ class Inputs:
     async def _tell_jobs(self, jobs: Sequence[inputs.WaitingJob], changes: Mapping[str, str]) -> None:
         if self.access_points.point:
             for clause in ids([job.id for job in jobs]):
-                waiting = f"{inputs.WAITING} && ({clause})"  # not those that have started since
+                waiting = f"{inputs.WAITING} && ({clause})"  # not jobs that have started since
                 await LocalReach("access point").run(to_edit(self.access_points.point.tools, waiting, changes))
 
     async def _let_go(self, leases: Sequence[LeaseOnSystem]) -> None:
-        """Have systems remove what no lease has any more; without a login that is tried again, also after a crash."""
+        """Remove copies that no lease needs any more; retried while there is no login, also after a crash."""
         live, now = {there.lease.id for there in leases}, self.now()
         for (system, digest), brought in list(self._inputs.brought.items()):
             is_needed = bool((brought.leases | brought.former) & live or brought.bringing)
@@ -310,11 +311,11 @@ class Inputs:
                 if not platform or not brought.may_be_there or await self._remove(platform, digest):
                     del self._inputs.brought[system, digest]
                 brought.unneeded = brought.unneeded or now
-                brought.tried = now if now - brought.unneeded >= SOON else None  # at first at every look
+                brought.tried = now if now - brought.unneeded >= SOON else None  # at first at every check
         self._inputs.save()
 
     async def _remove(self, platform: Platform, digest: str) -> bool:
-        """Whether a system has a copy no more: it stays while a session there needs it, or nobody is signed in."""
+        """Remove a copy from a system; return whether it is gone. It stays while a session needs it."""
         try:
             gone = digest in await platform.let_go(digest)
             if gone:
@@ -325,7 +326,7 @@ class Inputs:
 
 
 def _alike(waiting: Sequence[inputs.WaitingJob]) -> list[list[inputs.WaitingJob]]:
-    """Jobs that say and know the same, together."""
+    """Group jobs with the same inputs and the same state."""
     groups: dict[tuple[object, ...], list[inputs.WaitingJob]] = {}
     for job in waiting:
         alike = (job.annex, job.named, job.seen, job.ready, job.waits, job.content, job.is_running)
@@ -334,7 +335,7 @@ def _alike(waiting: Sequence[inputs.WaitingJob]) -> list[list[inputs.WaitingJob]
 
 
 def _fingerprints(named: NamedInput, files: InputFiles) -> dict[str, Fingerprint]:
-    """What the file system says of a job's files and directories, as far as they can be shared."""
+    """Return the fingerprints of a job's files and directories that can be shared."""
     seen = {name: read_fingerprint(named.path(name)) for name in named.candidates}
     return {
         name: fingerprint

@@ -1,4 +1,4 @@
-"""Invitations: a site whose operator fetches requests for leases itself, and answers them with nodes of its own."""
+"""Invitations: a site's operator fetches requests for leases, and runs them on the site's own nodes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sublet.kernel.log import log
 
 @dataclass(frozen=True, slots=True)
 class Invitation:
-    """What a site's operator is given."""
+    """What a site's operator needs to connect."""
 
     site: str
     urls: tuple[str, ...]
@@ -33,7 +33,7 @@ class Invitation:
 
 @dataclass
 class Invitations:
-    """Invite sites, and answer those that come."""
+    """Invites sites, and answers their requests."""
 
     platforms: KnownPlatforms
     signals: Signals
@@ -43,7 +43,7 @@ class Invitations:
     changes: PlatformChanges
 
     async def invite(self, name: str, *, anew: bool = False) -> Invitation:
-        """Let a site fetch what is asked of it; `anew` makes earlier invitations worthless."""
+        """Invite a site to fetch its requests; `anew` makes earlier invitations invalid."""
         self.authority.require_owner()
         check_name(name, "site")
         file = self.sites.directory / name
@@ -57,7 +57,7 @@ class Invitations:
         return Invitation(name, callback.urls, callback.pin, self.sites.supplier_token(name))
 
     async def withdraw(self, name: str) -> None:
-        """Let a site fetch nothing any more."""
+        """Withdraw the invitation of a site."""
         self.authority.require_owner()
         if not (self.sites.directory / name).exists():
             raise NotFound(noun="invited site", name=name, hint="`sublet platform list` lists the platforms.")
@@ -65,14 +65,14 @@ class Invitations:
         await self.changes.refresh()
 
     async def list_wanted_of_site(self, name: str, facts: Mapping[str, str]) -> bytes:
-        """What is asked of a site and not taken yet: a line each."""
+        """Return the open requests of a site, one per line."""
         site = self.sites.get(name, facts)
         requests = await asyncio.to_thread(site.list_wanted)
         lines = (f"{request.line}\n" for request in requests)
         return "".join(lines).encode()
 
     async def take_for_site(self, name: str, facts: Mapping[str, str]) -> bytes:
-        """Give a whole request to a site, once: its files, as a tar."""
+        """Hand a request to a site, once: its files, as a tar archive."""
         site = self.sites.get(name, facts)
         if not NONCE.fullmatch(facts.get("nonce", "")):
             raise PilotRefused(why="This needs a nonce.")
@@ -83,7 +83,7 @@ class Invitations:
         return files
 
     async def end_at_site(self, name: str, facts: Mapping[str, str]) -> None:
-        """A site says how it ended there."""
+        """Record a site's report of how a request ended."""
         site = self.sites.get(name, facts)
         code = facts.get("code", "")
         ended = int(code) if code.isascii() and code.isdigit() else 1

@@ -1,4 +1,4 @@
-"""The sites that are invited: each is a platform, and known by a token of its own."""
+"""The invited sites: each is a platform, and authenticates with its own token."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from sublet.kernel.settings import Settings
 from sublet.platforms.invited.platform import Invited
 from sublet.platforms.port import Platform
 
-DIRECTORY = "invited"  # below SUBLET_HOME: a file for each site, by its name
+DIRECTORY = "invited"  # below SUBLET_HOME: a file for each site, by name
 
 
 @dataclass
 class InvitedSites:
-    """Knows who is invited."""
+    """The registry of invited sites."""
 
     settings: Settings
     platforms: KnownPlatforms
     secrets: SessionSecrets
-    can_invite: bool  # a gateway invites no sites
+    can_invite: bool  # False on a gateway
 
     noun = "site"
     _stamp: Stamp = ()
 
     @property
     def directory(self) -> Path:
-        """Where a file says of each site that it is invited."""
+        """The directory with a file for each invited site."""
         return self.settings.home / DIRECTORY
 
     async def find(self, now: datetime) -> tuple[dict[str, dict[str, Any]], dict[str, str]] | None:
-        """The settings of a platform for each site that is invited; None if they are as before."""
+        """Return platform settings for each invited site, or None if they are unchanged."""
         stamp = stamp_of(self.directory)
         if stamp == self._stamp:
             return None
@@ -46,15 +46,15 @@ class InvitedSites:
         return self.list(), {}
 
     def look_again(self, *, changed: bool = False) -> None:
-        """Look at the invitations again when asked next."""
+        """With `changed`, read the invitations again at the next `find`."""
         if changed:
             self._stamp = ()
 
     async def prepare(self, platform: Platform, home: Path, values: Mapping[str, Any]) -> None:
-        """Nothing has to be made ready."""
+        """Do nothing: these platforms need no preparation."""
 
     def list(self) -> dict[str, dict[str, Any]]:
-        """The settings of a platform for each site that is invited."""
+        """Return platform settings for each invited site."""
         if not self.can_invite or not self.directory.is_dir():
             return {}
         return {file.name: {"kind": Invited.kind} for file in self.directory.iterdir() if not file.name.startswith(".")}
@@ -64,21 +64,21 @@ class InvitedSites:
         return isinstance(self.platforms.by_name.get(system), Invited)
 
     def note_claim(self, place: PilotPlace) -> None:
-        """A node of a lease has come: if it is a site's, the site has begun."""
+        """Tell an invited site's platform that a node of the lease has reported, so the request has started."""
         site = self.platforms.by_name.get(place.session.offer.platform)
         if isinstance(site, Invited):
             site.began(place.session.id)
 
     def supplier_token(self, name: str) -> str:
-        """What a site shows to be known."""
+        """Return the token with which a site authenticates."""
         return self.secrets.of(f"supplier {(self.directory / name).read_text()}")
 
     def get(self, name: str, facts: Mapping[str, str]) -> Invited:
-        """The site of this name, if it has shown its token; PilotRefused if not."""
+        """Return the site of this name; raise PilotRefused if the token doesn't match."""
         site = self.platforms.by_name.get(name)
         try:
             expected = self.supplier_token(name) if isinstance(site, Invited) else ""
-        except FileNotFoundError:  # it was withdrawn just now
+        except FileNotFoundError:  # withdrawn at this moment
             expected = ""
         if not same(facts.get("token", ""), expected) or not isinstance(site, Invited):
             raise PilotRefused(why="No such site is invited, or this token is not for it.")

@@ -1,8 +1,8 @@
-"""What jobs behind a spool name by addresses: brought once to the cache of their system, for all jobs of a person.
+"""Data that jobs behind a spool name by address, copied once to their system's cache for all jobs of a person.
 
-The plug-in of a bridge (`platforms/batch/far/near_plugin.py`) asks by a file in the bridge's directory, and is answered
-by one beside it. The data takes the same roads, and has the same names in the cache, as that of sessions: its server is
-asked each time which version it has, so that what has changed there is brought anew.
+The plug-in of a bridge (`platforms/batch/far/near_plugin.py`) writes a request file into the bridge's directory, and
+gets its answer in a file beside it. The data takes the same roads, and has the same names in the cache, as data of
+sessions. Its server is asked each time which version it has, so changed data is copied again.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from sublet.platforms.batch.kept import digest_of
 from sublet.platforms.caching import CachesData
 from sublet.platforms.port import quietly
 
-ALIVE = 2.0  # seconds between two signs of life while something is brought
-FORGOTTEN = 60.0  # seconds after which an answer that nobody has read is removed
+ALIVE = 2.0  # seconds between heartbeats while data is being copied
+FORGOTTEN = 60.0  # seconds after which an unread answer is removed
 
 
 class NotCached(Exception):
@@ -45,7 +45,7 @@ class NotCached(Exception):
 
 @dataclass
 class JobAddresses:
-    """Answers the plug-ins of bridges."""
+    """Answers the requests of bridges' plug-ins."""
 
     platforms: KnownPlatforms
     movers: Movers
@@ -54,7 +54,7 @@ class JobAddresses:
     _tasks: dict[Path, asyncio.Task[None]] = field(default_factory=dict)
 
     async def look_after(self, bridges: Path, session: Session) -> None:
-        """Begin with what was asked since the last look, for the nodes of one lease."""
+        """Start to answer new requests, for the nodes of one lease."""
         for request in await asyncio.to_thread(list_requests, bridges):
             if request not in self._tasks:
                 self._tasks[request] = asyncio.create_task(self._answer(request, session), name="job address")
@@ -80,7 +80,7 @@ class JobAddresses:
             await asyncio.to_thread(keep, request.with_name(f"{request.name}.answer"), json.dumps(answer).encode())
 
     async def _bring(self, url: str, session: Session) -> str:
-        """Have what an address names in the cache; NotCached if it isn't known again there."""
+        """Copy an address's data to the cache; raise NotCached if its version can't be recognised."""
         platform = self.platforms.get(session.offer.platform)
         movers = self.movers.with_credentials(await self.credentials.open(session.person))
         data = Data(name_of(url), SIMPLE, url)
@@ -98,13 +98,13 @@ class JobAddresses:
         return journey.cache.find_content(arrival.entry)
 
     async def _keep_file(self, request: Path, name: str, session: Session) -> str:
-        """Have the system keep a file that HTCondor brought to the bridge, by its content."""
+        """Have the system keep, by its content, a file that HTCondor sent to the bridge."""
         digest = await asyncio.to_thread(_read_digest, name, request.parent.parent)
         return await self.platforms.get(session.offer.platform).keep(Path(name), digest, session.id)
 
 
 def list_requests(bridges: Path) -> list[Path]:
-    """What is asked and not answered; what nobody has read is removed."""
+    """List the unanswered requests; remove answers that weren't read in time."""
     unanswered = []
     for request in bridges.glob(f"*/{REQUESTS}/*.json"):
         answer = request.with_name(f"{request.name}.answer")
@@ -115,13 +115,13 @@ def list_requests(bridges: Path) -> list[Path]:
             continue
         unanswered.append(request)
     for answer in bridges.glob(f"*/{REQUESTS}/*.answer"):
-        if not answer.with_suffix("").exists():  # who asked has given up
+        if not answer.with_suffix("").exists():  # the plug-in has given up
             answer.unlink(missing_ok=True)
     return unanswered
 
 
 async def _give_signs(request: Path) -> None:
-    """Let who asked see that it is being brought."""
+    """Touch the request at intervals, so that the plug-in sees progress."""
     while True:
         with contextlib.suppress(OSError):
             os.utime(request)

@@ -1,7 +1,7 @@
-"""Images that jobs name by their address in a registry: which image that is now, and a copy of it on a job's system.
+"""Images that jobs name by a registry address: which image that is now, and its copy on the job's system.
 
-The copy is the one that sessions there use, kept by the image's digest. The registry is asked again and again which
-image an address means, for as long as a job that names it waits: a tag may be moved.
+The copy is the one that sessions there use, kept by the image's digest. The registry is asked repeatedly which image an
+address means while a job that names it waits, since a tag may be moved.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ from sublet.platforms.batch.kept import name_pulled, read_name
 from sublet.platforms.caching import CachesData
 from sublet.platforms.port import ArchiveReader, Platform, quietly
 
-EVERY = 15.0  # seconds between two questions about one address
-GOOD = 45.0  # seconds that an answer counts for while the registry gives no other
-MOMENT = 20.0  # seconds that a registry has to answer
+EVERY = 15.0  # seconds between queries about one address
+GOOD = 45.0  # seconds for which an answer counts if the registry gives no newer one
+MOMENT = 20.0  # timeout of a query, in seconds
 NAME = "image"
 
 
 @dataclass
 class _Address:
-    """What is known of one address."""
+    """What is known about one address."""
 
-    pinned: Data | None = None  # the image that it was last seen to mean
-    asked: float = float("-inf")  # when the registry was last asked, by a clock that nobody sets
-    seen: float = float("-inf")  # when it was asked, and did answer
+    pinned: Data | None = None  # the image that it last meant
+    asked: float = float("-inf")  # when the registry was last asked (monotonic clock)
+    seen: float = float("-inf")  # when the last answered query was sent (monotonic clock)
     seen_at: float = 0.0  # the same, in seconds since the epoch
-    moved_after: float = 0.0  # when it was last seen to mean another image, in seconds since the epoch
-    why: str = ""  # why the last question has no answer
+    moved_after: float = 0.0  # when it last still meant another image, in seconds since the epoch
+    why: str = ""  # why the last query failed
     task: asyncio.Task[None] | None = None
 
 
@@ -55,23 +55,23 @@ class KeptImage:
     """An image on a system."""
 
     path: str
-    digest: str  # what the system keeps it by
+    digest: str  # the digest under which the system keeps it
 
 
 @dataclass
 class JobImages:
-    """Asks registries, and has systems keep images."""
+    """Asks registries about images, and has systems keep them."""
 
-    home: Path  # where an image is put together that a system can't pull itself
+    home: Path  # where images that a system can't pull itself are assembled
     movers: Movers
     credentials: CredentialOpener
 
     _addresses: dict[str, _Address] = field(default_factory=dict)
 
     def find_digest(self, address: str, person: str, since: int) -> str | None:
-        """What the image is kept by that an address means; empty: nobody can say. None while that is asked.
+        """Return the name under which an address's image is kept; empty if unknown, None while the registry is asked.
 
-        An answer counts if the registry was asked after `since`, in seconds since the epoch.
+        An answer counts only if the registry was asked after `since`, in seconds since the epoch.
         """
         known = self._addresses.setdefault(address, _Address())
         now = time.monotonic()
@@ -85,15 +85,15 @@ class JobImages:
         return "" if known.why else None
 
     def find_move(self, address: str) -> float:
-        """When an address was last seen to mean another image than now, in seconds since the epoch; 0: never."""
+        """Return when an address last still meant another image, in seconds since the epoch; 0 if it never changed."""
         return self._addresses[address].moved_after if address in self._addresses else 0.0
 
     def find_why(self, address: str) -> str:
-        """Why it is not known which image an address means; empty if it is."""
+        """Return why the image of an address isn't known, or an empty string."""
         return self._addresses[address].why if address in self._addresses else ""
 
     def forget_all_but(self, addresses: Collection[str]) -> None:
-        """Forget what no job names any more."""
+        """Forget the addresses that no job names any more."""
         for address in self._addresses.keys() - set(addresses):
             if self._addresses[address].task is None:
                 del self._addresses[address]
@@ -122,7 +122,7 @@ class JobImages:
         return data, mover
 
     async def bring(self, platform: Platform, address: str, digest: str, session: Session) -> KeptImage:
-        """Have a system pull an image and keep it for a lease; or fetch it here, send it and have it made there."""
+        """Have a system pull an image and keep it for a lease; or send it from here, and have it converted there."""
         tools = [tool for tool in KEPT_AS_FILES if await platform.find_image_maker(tool)]
         if not tools:
             why = "its login host has no Apptainer, or it may not be used there"
@@ -144,7 +144,7 @@ class JobImages:
         return await self._send(platform, pinned, mover, tools[0], session.id)
 
     async def stream(self, platform: Platform, address: str, digest: str, session: Session) -> KeptImage:
-        """Have the archive of an image that a session names in the cache of a system, and made into what runs there."""
+        """Get the archive of a session's image into a system's cache, and have it converted to what runs there."""
         _, mover = await self._choose(address, session.person)
         kept = await self._stream(platform, Data(NAME, SIMPLE, address), mover, session)
         if kept is None:
@@ -155,7 +155,7 @@ class JobImages:
     async def _stream(
         self, platform: Platform, pinned: Data, mover: AnyMover | Reason, session: Session
     ) -> KeptImage | None:
-        """Have its archive in the cache of a system, past this machine's disk; None: there is no such road."""
+        """Stream an image's archive into a system's cache, past this machine's disk; None if there is no such road."""
         if not isinstance(platform, CachesData) or not isinstance(mover, Links):
             return None
         cache = await platform.open_cache()
@@ -168,9 +168,9 @@ class JobImages:
         return KeptImage(content, read_name(arrival.entry))
 
     async def make(self, platform: Platform, content: str, archive: ArchiveReader | None, user: str) -> bool:
-        """Have a system make an image file of an archive that it keeps, or unpack it, if it can; else sessions do.
+        """Have a system convert an archive that it keeps to an image file or unpack it; return whether it could.
 
-        Without an `archive` of this machine it is read there.
+        Without a local `archive`, the system reads its own copy. If it can't, each session converts the archive.
         """
         with suppress(SubletError):
             for tool in KEPT_AS_FILES:
@@ -183,7 +183,7 @@ class JobImages:
         return False
 
     async def _send(self, platform: Platform, pinned: Data, mover: Mover, tool: str, user: str) -> KeptImage:
-        """Put it together here and send it: to a system without a cache, or without a Python that reads archives."""
+        """Assemble an image here and send it: for a system without a cache, or without a Python that reads archives."""
         folder = self.home / f"{platform.name}-{_digest(pinned).rpartition(':')[2]}"
         try:
             await asyncio.to_thread(folder.mkdir, mode=0o700, parents=True, exist_ok=True)
@@ -199,10 +199,10 @@ class JobImages:
 
 
 def name_archive(address: str) -> str:
-    """What the archive of an image is known by here, which is addressed by its digest."""
+    """Return the name for the archive of an image that is addressed by its digest."""
     return f"archive-{address.rpartition('@')[2]}"
 
 
 def _digest(pinned: Data) -> str:
-    """The digest by which an image was pinned."""
+    """Return the digest of a pinned image."""
     return pinned.location.rpartition("@")[2]

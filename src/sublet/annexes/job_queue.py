@@ -1,4 +1,4 @@
-"""The queue of a person's own access point: jobs are marked there, and told with the names of their annexes."""
+"""The queue of a person's own access point: reads and marks jobs, with the names of their annexes."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from sublet.store.tx import Tx
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """Jobs, and what the annexes that they name are called."""
+    """Jobs, and the names of annexes by id."""
 
     jobs: Sequence[QueuedJob]
     names: Mapping[str, str]
-    dags: Sequence[str] = ()  # the DAGs whose nodes they are, where whole ones were named
+    dags: Sequence[str] = ()  # the DAGs whose nodes these are, if whole DAGs were named
 
 
 @dataclass
@@ -39,7 +39,7 @@ class JobQueue:
     annexes: Annexes
 
     def find_or_add(self, tx: Tx, name: str, person: Person) -> Annex:
-        """A person's annex of this name, which is made if it is new: jobs may wait for its nodes."""
+        """Return a person's annex of this name, creating it if it is new, since jobs may wait for its nodes."""
         annex = tx.annexes.find_named(person.name, name)
         if annex is None:
             annex = Annex(str(uuid4()), person.name, name, self.now())
@@ -47,7 +47,7 @@ class JobQueue:
         return annex
 
     async def marks_for(self, point: AccessPoint, annex: str) -> marking.Marks:
-        """What is set in jobs that are to run on an annex, by its id; on none, if it is empty."""
+        """Return the attributes to set in jobs for an annex, by its id; an empty id means no annex."""
         if not annex:
             return marking.unmark(self.now())
         usual = await LocalReach("access point").run(to_config(point.tools, marking.LEASE_SETTING))
@@ -55,7 +55,7 @@ class JobQueue:
         return marking.mark_for(annex, point.contact.owner, self.now(), point.lease, lease)
 
     async def edit(self, point: AccessPoint, wanted: Sequence[str], marks: marking.Marks) -> None:
-        """Mark jobs; clusters as one, with what they have yet to make."""
+        """Mark jobs; a cluster is marked as a whole, with the jobs that it has yet to create."""
         here, tools = LocalReach("access point"), point.tools
         jobs = [job for clause in ids(wanted) for job in await here.run(marking.to_terms(tools, clause))]
         factories = [
@@ -66,15 +66,15 @@ class JobQueue:
                 await here.run(command)
 
     async def describe(self, jobs: Sequence[QueuedJob], person: Person) -> Listed:
-        """Jobs with the names of their annexes."""
+        """Return jobs with the names of their annexes."""
         return Listed(jobs, await self.names_of(person))
 
     async def names_of(self, person: Person) -> Mapping[str, str]:
-        """What a person's annexes are called, by their ids."""
+        """Return the names of a person's annexes by id."""
         return {annex.id: annex.name for annex in await self.annexes.annexes(person)}
 
     def require_own(self, person: Person) -> None:
-        """Jobs are those of whose service this is: PersonalOnly on a gateway, OperatorsOnly for guests."""
+        """Require the owner of a personal service: raise PersonalOnly on a gateway, OperatorsOnly for guests."""
         self.authority.require_owner()
         if not person.operator:
             raise OperatorsOnly

@@ -1,4 +1,4 @@
-"""HTCondor jobs: what they are submitted with for an annex, how they are marked afterwards, and why they wait."""
+"""HTCondor jobs: how to submit them for an annex, how to mark them later, and why they wait."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ from sublet.store.store import Store
 from sublet.store.tx import Tx
 
 PROGRAMS = ("condor_submit", "condor_submit_dag", "condor_rm", "condor_q")
-EXCLUSIVELY = "ANNEX_JOBS_EXCLUSIVELY"  # HTCondor's own annexes: an access point may keep its jobs to them
-BROUGHT_FIRST = (JOB_INPUTS, JOB_READY, JOB_LOOKED, JOB_UNTIL)  # by which a job waits for what it shares
-MOST = 10_000  # jobs that are changed by one call
+EXCLUSIVELY = "ANNEX_JOBS_EXCLUSIVELY"  # a setting of HTCondor: jobs run only on annexes that HTCondor itself made
+BROUGHT_FIRST = (JOB_INPUTS, JOB_READY, JOB_LOOKED, JOB_UNTIL)  # attributes by which a job waits for shared inputs
+MOST = 10_000  # jobs that one call may change
 
 
 @dataclass(frozen=True, slots=True)
 class Submitting:
-    """With what HTCondor's own tools submit for an annex, in a person's own directory and environment."""
+    """What HTCondor's own tools need to submit for an annex, in a person's own directory and environment."""
 
     annex: Annex
-    leased: bool  # whether it has nodes, or waits for some
+    leased: bool  # whether it has nodes, or is waiting for some
     environment: Mapping[str, str]
-    programs: Mapping[str, str]  # name → where it is
+    programs: Mapping[str, str]  # name → path
 
 
 @dataclass
@@ -56,7 +56,7 @@ class Jobs:
     queue: JobQueue
 
     async def submitting(self, name: str, person: Person) -> Submitting:
-        """What is needed to submit for an annex; a name that is new is made, so that jobs may wait for its nodes."""
+        """Return what is needed to submit for an annex; a new annex is created, so that jobs can wait for its nodes."""
         self.queue.require_own(person)
         named = whole(name)
 
@@ -73,7 +73,7 @@ class Jobs:
         return Submitting(annex, leased, {**where, **point.tools.environment, **marks}, programs)
 
     async def jobs(self, person: Person, annex: str = "") -> Listed:
-        """The person's jobs in the queue: all, or those that name an annex."""
+        """List the person's jobs in the queue: all, or those that name an annex."""
         self.queue.require_own(person)
         wanted = f"{JOB_TARGET} =?= {quote_string((await self.annexes.annex(annex, person)).id)}" if annex else "true"
         point = await self.access_points.access_point()
@@ -81,11 +81,11 @@ class Jobs:
         return await self.queue.describe(queued, person)
 
     async def mark(self, jobs: Sequence[str], name: str, person: Person) -> Listed:
-        """Let jobs that name no annex run on one."""
+        """Assign jobs that name no annex to one."""
         return await self._mark(jobs, name, person, move=False, now=False)
 
     async def move(self, jobs: Sequence[str], name: str, person: Person, *, now: bool = False) -> Listed:
-        """Let jobs that name an annex run on another; `now` takes those that run off their nodes."""
+        """Move jobs that name an annex to another; `now` stops running ones, so that they move too."""
         return await self._mark(jobs, name, person, move=True, now=now)
 
     async def _mark(self, jobs: Sequence[str], name: str, person: Person, *, move: bool, now: bool) -> Listed:
@@ -104,7 +104,7 @@ class Jobs:
         return await self._change_jobs(point, jobs, chosen, person, annex.id, now=now)
 
     async def unmark(self, jobs: Sequence[str], person: Person, *, now: bool = False) -> Listed:
-        """Let jobs run on no annex but those that are open; `now` takes those that run off their nodes."""
+        """Make jobs name no annex, so that they run only on open ones; `now` stops running ones."""
         self.queue.require_own(person)
         point = await self.access_points.access_point()
         chosen = await self._jobs_named(point, jobs)
@@ -112,7 +112,7 @@ class Jobs:
         return await self._change_jobs(point, jobs, chosen, person, "", now=now)
 
     async def remove_jobs(self, jobs: Sequence[str], person: Person) -> Listed:
-        """Take jobs out of the queue, and those that run off their nodes; they are told as they were."""
+        """Remove jobs from the queue, including running ones; return them as they were before."""
         self.queue.require_own(person)
         point = await self.access_points.access_point()
         chosen = await self._jobs_named(point, jobs)
@@ -121,7 +121,7 @@ class Jobs:
         return await self.queue.describe(chosen, person)
 
     async def _jobs_named(self, point: AccessPoint, wanted: Sequence[str]) -> list[QueuedJob]:
-        """The jobs of these ids, in the queue and the person's own."""
+        """Return the person's own queued jobs of these ids; raise NotFound if one is missing."""
         if not 0 < len(wanted) <= MOST:
             raise BadRequest("No job is named." if not wanted else f"More than {MOST} jobs are named at once.")
         chosen = await self._find_jobs(point, wanted)
@@ -134,7 +134,7 @@ class Jobs:
         return chosen
 
     async def _find_jobs(self, point: AccessPoint, wanted: Sequence[str]) -> list[QueuedJob]:
-        """The jobs of these ids; for a cluster that has made none yet, the cluster."""
+        """Return the jobs of these ids; a cluster that has no jobs yet is returned itself."""
         here, tools = LocalReach("access point"), point.tools
         made = [job for clause in ids(wanted) for job in await here.run(queue_commands.to_list(tools, clause))]
         clusters = {word for word in wanted if "." not in word} - {job.id.partition(".")[0] for job in made}
@@ -155,7 +155,7 @@ class Jobs:
         *,
         now: bool,
     ) -> Listed:
-        """Take jobs that run elsewhere off their nodes, if that is wanted; then tell how they are."""
+        """Stop jobs that run elsewhere, if `now` is set; return the jobs in their new state."""
         here = LocalReach("access point")
         running = [job.id for job in jobs if job.state in ("running", "suspended") and job.annex != annex]
         for clause in ids(running) if now else ():
@@ -163,7 +163,7 @@ class Jobs:
         return await self.queue.describe(await self._find_jobs(point, wanted), person)
 
     async def explain_job(self, id: str, person: Person) -> tuple[Listed, Explained]:
-        """Why a job runs, waits, is held, or is no more."""
+        """Explain why a job runs, waits, is held, or has ended."""
         self.queue.require_own(person)
         point, here = await self.access_points.access_point(), LocalReach("access point")
         clause = ids([id])[0]
@@ -198,13 +198,13 @@ class Jobs:
 
 
 def refuse_universes(jobs: Iterable[QueuedJob]) -> None:
-    """NotMarkable, for jobs that no annex runs."""
+    """Raise NotMarkable if no annex can run one of the jobs."""
     for job in jobs:
         if job.universe not in ON_NODES:
             raise NotMarkable(jobs=job.id, why=say_no(job.universe), hint=INSTEAD)
 
 
 def refuse_marking(jobs: Iterable[QueuedJob | QueuedDag], why: str, instead: str) -> None:
-    """NotMarkable, if there are any."""
+    """Raise NotMarkable if there are any such jobs."""
     if refused := [job.id for job in jobs]:
         raise NotMarkable(jobs=", ".join(refused[:5]), why=f"{why}.", hint=f"`{instead}` does that.")

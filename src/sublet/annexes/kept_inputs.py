@@ -1,4 +1,4 @@
-"""Which shared inputs were brought to which system, for which leases: on disk, so that a crash leaves nothing there."""
+"""Records, on disk, which shared inputs were copied to which system for which leases, so that a crash leaks none."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ FILE = "inputs.json"
 class Brought:
     """One file on one system."""
 
-    path: str = ""  # empty: it is not there, as far as this service knows
-    leases: set[str] = field(default_factory=set)  # those that protect it
-    former: set[str] = field(default_factory=set)  # those for which an earlier service had brought it
+    path: str = ""  # empty: it isn't there, as far as this service knows
+    leases: set[str] = field(default_factory=set)  # leases that need it
+    former: set[str] = field(default_factory=set)  # leases it was, or is about to be, copied for
     failed: datetime | None = None
-    why: str = ""  # it failed
-    unneeded: datetime | None = None  # since when no lease has it
-    tried: datetime | None = None  # when it was last tried to remove it, if that is tried seldom
+    why: str = ""  # why copying failed
+    unneeded: datetime | None = None  # since when no lease needs it
+    tried: datetime | None = None  # the last attempt to remove it, once attempts are rare
     bringing: asyncio.Task[None] | None = None
 
     @property
     def may_be_there(self) -> bool:
-        """Whether the system may have it, so that it has to be removed there."""
+        """Whether the system may have the file, so that it has to be removed there."""
         return bool(self.path or self.former)
 
 
 class KeptInputs:
-    """Every file that was brought, by its system and digest."""
+    """Every file that was copied, by system and digest."""
 
     def __init__(self) -> None:
-        """Nothing was brought yet."""
+        """Start with no files."""
         self.brought: dict[tuple[str, str], Brought] = {}
         self._file: Path | None = None
         self._written = ""
 
     def load(self, directory: Path) -> None:
-        """Remember what an earlier service had brought; once."""
+        """Load the record of an earlier process of the service, once."""
         if self._file is not None:
             return
         self._file = directory / FILE
@@ -53,14 +53,14 @@ class KeptInputs:
                 for digest, leases in files.items():
                     self.find(system, digest).former.update(leases or [""])
         except (OSError, ValueError, AttributeError, TypeError):
-            return  # there is none, or it was damaged: the sweeper removes what is unused for long
+            return  # missing or damaged: the sweeper removes what has been unused for long
 
     def find(self, system: str, digest: str) -> Brought:
-        """What is known of one file; nothing, at first."""
+        """Return the state of a file, which is empty at first."""
         return self.brought.setdefault((system, digest), Brought())
 
     def save(self) -> None:
-        """Write down what a service that is started after a crash has to know, if that is new."""
+        """Save what the service needs to know after a crash, if it has changed."""
         if self._file is None:
             return
         known: dict[str, dict[str, list[str]]] = {}

@@ -1,4 +1,4 @@
-"""The whole resource request of a lease, before anything is sent: filled in, and checked."""
+"""The complete resource request of a lease before it is submitted: filled in, and checked."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ WHOSE = {"own": "your own", "machine": "this machine's", "any": "this machine's,
 
 @dataclass(frozen=True, slots=True)
 class WantedLease:
-    """What someone said of a lease, and where the rest is to come from."""
+    """The details that a person gave for a lease, and where the others come from."""
 
     details: Details
     template: str = ""
-    like: str = ""  # another annex, or one of its leases: the same details
+    like: str = ""  # another annex, or one of its leases, whose details to use
 
 
 @dataclass
 class LeasePlans:
-    """What a lease would ask for, and what speaks against it."""
+    """Plans what a lease would request, and checks it."""
 
     settings: Settings
     store: Store
@@ -53,7 +53,7 @@ class LeasePlans:
     changes: PlatformChanges
 
     async def plan_lease(self, name: str, wanted: WantedLease, person: Person) -> tuple[LeasePlan, int]:
-        """The whole resource request, checked against what is known of its system; and the number it would have."""
+        """Return the complete resource request, checked against its system, and the number of the lease."""
         self.authority.require_owner(person)
         check_name(name)
         sources, number = await self._sources(name, wanted, person)
@@ -61,7 +61,7 @@ class LeasePlans:
         if not chosen:
             chosen = await self._only_system()
             sources = [*sources, ("it is the only one", Details(system=chosen))]
-        await self.changes.refresh()  # its file may have been edited since
+        await self.changes.refresh()  # the system's file may have been edited since
         system = await asyncio.to_thread(self._any_system, chosen)
         live = await self.store.read(lambda tx: [lease for lease in tx.leases.live() if lease.details.system == chosen])
         made = plan(sources, system, today=self.now().date(), jobs=len(live) + 1)
@@ -69,13 +69,13 @@ class LeasePlans:
         return replace(made, rows=(*rows, *self._list_added_rows(chosen), *await self._point_rows())), number
 
     def _any_system(self, name: str) -> System:
-        """What is known of a system that can be leased on, or could be if it were the person's own."""
+        """Return a system on which nodes can be leased, or could be if it were added to the person's own."""
         if name in self.platforms.by_name:
             return find_system(self.settings, name)
         return Systems(str(directory_of(self.settings))).find(name)
 
     def _check_own(self, row: RequestRow) -> RequestRow:
-        """The line of the system: it must be one of the person's own."""
+        """Check that the system is one of the person's own."""
         if row.value in self.platforms.by_name:
             return row
         if broken := self.platforms.broken.get(f"system {row.value}"):
@@ -84,7 +84,7 @@ class LeasePlans:
         return replace(row, state="error", message=message, nearest=f"sublet system add {row.value} --user NAME")
 
     def _list_added_rows(self, system: str) -> list[RequestRow]:
-        """What the system's file adds to every lease: options for sbatch, and lines of the pilots' configuration."""
+        """Return rows for what the system's file adds to every lease: sbatch options, and pilot configuration."""
         platform = self.platforms.by_name.get(system)
         additions = platform.additions if platform else Additions()
         added = {"sbatch options": " ".join(additions.options), "pilot config": "; ".join(additions.lines)}
@@ -93,7 +93,7 @@ class LeasePlans:
         ]
 
     async def _point_rows(self) -> list[RequestRow]:
-        """What an access point decides: where jobs wait, and for how long they stay with a node that is lost."""
+        """Return rows for what the access point decides: where jobs wait, and how long they stay with a lost node."""
         state = await self.access_points.access_point_state()
         if state.stage in ("absent", "fetching"):
             nearest = "sublet annex setup --fetch" if state.url else "sublet annex setup"
@@ -108,7 +108,7 @@ class LeasePlans:
         ]
 
     async def _sources(self, name: str, wanted: WantedLease, person: Person) -> tuple[Sources, int]:
-        """Where details come from, the first word first: you, what it is to be like, the template, the last time."""
+        """Return the sources of details, by precedence: the person, the lease to copy, the template, the last lease."""
         sources = [(YOU, wanted.details)]
         if wanted.like:
             annex, lease = await self.annexes.last_lease(wanted.like, person)
@@ -121,7 +121,7 @@ class LeasePlans:
         return [*sources, *last], number
 
     async def _only_system(self) -> str:
-        """The one system that there is, where none was said."""
+        """Return the only system with queues; raise BadRequest if there isn't exactly one."""
         await self.changes.refresh()
         names = [name for name, platform in self.platforms.by_name.items() if platform.has_queues]
         if len(names) != 1:
@@ -134,7 +134,7 @@ class LeasePlans:
 
 
 def _last(tx: Tx, name: str, person: Person) -> tuple[list[tuple[str, Details]], int]:
-    """The details of the last time, of this annex or else of any; and the number that its next lease has."""
+    """Return the details of the last lease, of this annex or else of any, and the number of the next lease."""
     annex = tx.annexes.find_named(person.name, name)
     leases = tx.leases.list(annex.id) if annex else []
     last = leases[-1] if leases else tx.leases.latest(person.name)
@@ -142,5 +142,5 @@ def _last(tx: Tx, name: str, person: Person) -> tuple[list[tuple[str, Details]],
     of = tx.annexes.get(last.annex) if last else None
     if last is None or of is None:
         return [], number
-    details = last.details if leases else replace(last.details, carry="")  # of another it says nothing how to get there
+    details = last.details if leases else replace(last.details, carry="")  # another annex's carry doesn't apply here
     return [(f"last time: {of.name}#{last.number}", details)], number

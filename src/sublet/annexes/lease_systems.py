@@ -1,4 +1,4 @@
-"""The systems that the nodes of annexes are on, by the leases that there are."""
+"""The systems on which annexes have leases."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sublet.store.store import Store
 
 @dataclass(frozen=True, slots=True)
 class LeaseOnSystem:
-    """A lease that jobs may come to, and its system."""
+    """A lease that can take jobs, and its system."""
 
     lease: Lease
     session: Session
@@ -27,7 +27,7 @@ class LeaseOnSystem:
 
 @dataclass
 class LeaseSystems:
-    """Knows where jobs of annexes may come to."""
+    """Finds the systems on which jobs of annexes can run."""
 
     store: Store
     platforms: KnownPlatforms
@@ -35,7 +35,7 @@ class LeaseSystems:
     annex_platforms: AnnexPlatforms
 
     async def list_leases(self) -> list[LeaseOnSystem]:
-        """Every lease that has nodes, or waits for them, on a system that is known here."""
+        """List every lease that has nodes, or waits for them, on a known system."""
         systems = []
         for lease in await self.store.read(lambda tx: tx.leases.live()):
             session = await self.leases.session_of(lease)
@@ -45,6 +45,6 @@ class LeaseSystems:
         return systems
 
     async def find_systems(self, platform: str) -> Sequence[tuple[Platform, str]]:
-        """Those of one annex, as the platform that it is, and the session of the lease on each; none: it is none."""
+        """Return the systems of an annex's platform, with the session of each lease; empty if it isn't an annex."""
         annex = self.annex_platforms.known.get(platform, {}).get("annex")
         return [(there.platform, there.session.id) for there in await self.list_leases() if there.lease.annex == annex]

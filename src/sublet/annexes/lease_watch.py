@@ -1,4 +1,4 @@
-"""Leases are kept true: each ends with its session, none is left that was never sent, none runs without pilots."""
+"""Reconciles leases: each ends with its session, none stays unsubmitted, and none runs without pilots."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from sublet.store.store import Store
 from sublet.store.tx import Tx
 
 EVERY = timedelta(seconds=1)
-UNSENT = timedelta(minutes=5)  # how long a lease may take to be sent, by this process or another
-UNCLAIMED = timedelta(minutes=5)  # how long nodes that run may take until a pilot asks for its configuration
-GONE = timedelta(seconds=20)  # how long a session may go on when its last pilot has ended
+UNSENT = timedelta(minutes=5)  # how long submitting a lease may take, by this process or another
+UNCLAIMED = timedelta(minutes=5)  # how long running nodes may take until a pilot fetches its configuration
+GONE = timedelta(seconds=20)  # how long a session may go on after its last pilot has ended
 
 
 @dataclass
 class LeaseWatch:
-    """Looks at every lease that has not ended, once in a while, and at once when the service has started."""
+    """Checks every lease that hasn't ended, at intervals and when the service has started."""
 
     store: Store
     now: Clock
@@ -36,12 +36,12 @@ class LeaseWatch:
     status: AnnexStatus
     endings: SessionEndings
 
-    _began: datetime | None = None  # when this service first looked: what it could not hear before is no silence
+    _began: datetime | None = None  # when this process first checked; it couldn't hear pilots before
     _looked: datetime | None = None
-    _listening: dict[str, asyncio.Task[None]] = field(default_factory=dict)  # lease → is it really silent?
+    _listening: dict[str, asyncio.Task[None]] = field(default_factory=dict)  # lease → a check for silence
 
     async def look_after(self, now: datetime) -> None:
-        """Look at all leases, if it is time for that."""
+        """Check all leases, if it is time."""
         if self._looked and abs(now - self._looked) < EVERY:
             return
         first, self._looked = self._looked is None, now
@@ -66,13 +66,13 @@ class LeaseWatch:
             await self.leases.end_with(lease, session)
         elif session.cancel_by:
             pilots = await self.store.read(lambda tx: tx.pilots.list(lease.id))
-            if all_gone(pilots, lease.details.amounts.nodes, now):  # its system may not be reachable for a while
+            if all_gone(pilots, lease.details.amounts.nodes, now):  # its system may be unreachable for a while
                 await self.leases.end_lease(lease, lease.why or f"{session.cancel_by} shut it down")
         elif session.phase in STARTED:
             await self._check_pilots(lease, session, now)
 
     async def _check_pilots(self, lease: Lease, session: Session, now: datetime) -> None:
-        """A multi-node job whose first node died never ends by itself: end what has no pilot left."""
+        """End a lease without pilots, since a multi-node job whose first node died never ends by itself."""
         pilots = await self.store.read(lambda tx: tx.pilots.list(lease.id))
         if why := without_pilots(pilots, session.started or now, now):
             await self._release(lease, session, why)
@@ -82,7 +82,7 @@ class LeaseWatch:
             task.add_done_callback(lambda _: self._listening.pop(lease.id, None))
 
     async def _listen(self, lease: Lease, session: Session, pilots: list[Pilot]) -> None:
-        """Pilots that no longer ask may still work: only when the access point hears nothing either are they gone."""
+        """End a lease whose pilots are silent, if the access point doesn't hear its nodes either."""
         heard = await self.status.hear()
         if heard.slots is None:
             return
@@ -91,7 +91,7 @@ class LeaseWatch:
             await self._release(lease, session, "its nodes no longer report")
 
     async def _release(self, lease: Lease, session: Session, why: str) -> None:
-        """Give back the nodes of a lease that serves nobody, and remember why."""
+        """Give back the nodes of a lease that can run no jobs, and record why."""
 
         def release(tx: Tx) -> None:
             tx.leases.explain(lease.id, why)
@@ -102,7 +102,7 @@ class LeaseWatch:
 
 
 def without_pilots(pilots: list[Pilot], started: datetime, now: datetime) -> str:
-    """Why nodes that run serve nobody, in the words of their pilots if there are any; empty if they do, or may."""
+    """Return why no pilot is left, in the pilots' words if there are any; empty if pilots are, or may be, running."""
     if not pilots:
         return "no pilot reported" if now - started >= UNCLAIMED else ""
     ends = [pilot.ended for pilot in pilots if pilot.ended]
@@ -113,13 +113,13 @@ def without_pilots(pilots: list[Pilot], started: datetime, now: datetime) -> str
 
 
 def all_gone(pilots: list[Pilot], nodes: int, now: datetime) -> bool:
-    """Whether every node of a lease had a pilot that has ended a while ago, by its own word."""
+    """Whether every node of a lease had a pilot that reported its end some time ago."""
     ends = [pilot.ended for pilot in pilots if pilot.ended]
     return len(ends) == len(pilots) >= nodes and now - max(ends) >= GONE
 
 
 def silent(pilots: list[Pilot], began: datetime, now: datetime) -> bool:
-    """Whether none of the pilots that should be there has asked for long, although it could have."""
+    """Whether no pilot that hasn't ended has called for long, although it could have."""
     there = [pilot for pilot in pilots if pilot.ended is None]
     return bool(there) and all(now - max(pilot.seen or pilot.claimed, began) >= SILENT for pilot in there)
 

@@ -1,4 +1,4 @@
-"""Leases: record one, send it; take back what waits, end what runs."""
+"""Leases: record and submit them, cancel queued ones, and end running ones."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ NOTHING_SENT = "nothing was sent"
 
 @dataclass
 class Leases:
-    """Make and end leases. A lease is a session of kind pilot, so there is one submit, one poll, one end."""
+    """Makes and ends leases. A lease is a session of kind pilot, and is submitted, polled and ended like any."""
 
     settings: Settings
     store: Store
@@ -77,16 +77,16 @@ class Leases:
     sessions: Sessions
     direct: Direct
 
-    making: set[str] = field(default_factory=set)  # leases that this process is about to send
+    making: set[str] = field(default_factory=set)  # leases that this process is about to submit
     ending: dict[str, str] = field(default_factory=dict)  # leases that are being shut down → by whom
     key_locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     async def lease(
         self, name: str, wanted: WantedLease, person: Person, *, more: bool, key: str | None = None
     ) -> tuple[Annex, Lease, Session]:
-        """Record a resource request, then send it. With `more` the annex may have leases already, else it may not.
+        """Record a resource request and submit it; without `more`, the annex must not have a live lease.
 
-        Under a key that was used before, it is the lease that was made then, unless that could not be sent.
+        A repeated idempotency key returns the lease that was made under it, unless that couldn't be submitted.
         """
         if key is None:
             return await self._make(str(uuid4()), name, wanted, person, more=more)
@@ -97,7 +97,7 @@ class Leases:
             return _find_made_under(tx, person, key)
 
         lock = self.key_locks.setdefault(f"{person.name} {key}", asyncio.Lock())
-        async with lock:  # of two at once, the second sees what the first has made
+        async with lock:  # of two concurrent calls, the second sees the lease of the first
             lease, id = await self.store.write(find)
             if lease is None:
                 return await self._make(id, name, wanted, person, more=more)
@@ -128,7 +128,7 @@ class Leases:
             self.making.discard(id)
 
     def _record(self, tx: Tx, id: str, name: str, details: Details, person: Person, more: bool) -> tuple[Annex, Lease]:
-        """One write: the annex, if it is new, and the lease; of two who make the same name at once, one gets it."""
+        """Record the lease, and the annex if it is new, in one transaction; of two concurrent calls one fails."""
         now = self.now()
         annex = tx.annexes.find_named(person.name, name)
         if annex is None:
@@ -145,7 +145,7 @@ class Leases:
         return annex, lease
 
     async def _send(self, annex: Annex, lease: Lease, person: Person) -> Session:
-        """Ask for its nodes and take the first offer; which session it is, is written down before that is accepted."""
+        """Request the nodes and accept an offer; the session's id is recorded before it is accepted."""
         document = self._document(annex, lease)
         text = json.dumps(document)
         asked = await self.asking.understand(document, person, text, "application/json")
@@ -161,7 +161,7 @@ class Leases:
         return accepted
 
     def _document(self, annex: Annex, lease: Lease) -> dict[str, Any]:
-        """The resource request, as any request is written; the queue in the scheduler's own words."""
+        """Return the resource request as a request document; the queue in the scheduler's own terms."""
         details = lease.details
         queue = find_system(self.settings, details.system).find_queue(details.queue)
         words = queue.words if queue else {"partition": details.queue}
@@ -182,7 +182,7 @@ class Leases:
         }
 
     async def end_lease(self, lease: Lease, why: str, at: datetime | None = None) -> bool:
-        """It is over, with its pilots; whether that is new."""
+        """Mark a lease and its pilots as ended; return whether it hadn't ended before."""
         now = self.now()
 
         def end(tx: Tx) -> bool:
@@ -201,7 +201,7 @@ class Leases:
         return ended
 
     async def cancel_lease(self, name: str, person: Person) -> tuple[Annex, Sequence[Lease]]:
-        """Take back resource requests that still wait: one, or all that a name means."""
+        """Cancel queued resource requests: one, or all that a name means."""
         annex, leases = await self.annexes.leases(name, person)
         live = [(lease, await self.session_of(lease)) for lease in leases if lease.ended is None]
         begun = await self.store.read(lambda tx: {lease.id for lease, _ in live if tx.pilots.list(lease.id)})
@@ -219,7 +219,7 @@ class Leases:
         return annex, await self._read_again([lease for lease, _ in waiting])
 
     async def shutdown(self, name: str, person: Person) -> tuple[Annex, Sequence[Lease]]:
-        """End leases, whatever they are doing: one, or all that a name means."""
+        """End leases, whatever their state: one, or all that a name means."""
         annex, leases = await self.annexes.leases(name, person)
         live = [lease for lease in leases if lease.ended is None]
         if not live:
@@ -228,7 +228,7 @@ class Leases:
         return annex, await self._read_again(live)
 
     async def _shut_down(self, lease: Lease, person: Person) -> None:
-        """Order its pilots to end, so that its jobs wait again at once; then cancel what is left of its session."""
+        """Order a lease's pilots to end, so that its jobs are queued again at once; then cancel its session."""
         session = await self.session_of(lease)
         if session and session.phase not in OVER:
             self.ending[lease.id] = person.name
@@ -237,11 +237,11 @@ class Leases:
         await self._give_up(lease, session, person)
 
     async def _give_up(self, lease: Lease, session: Session | None, person: Person) -> None:
-        """Cancel a lease's session; a lease that has none, or none that is under way, is over at once."""
+        """Cancel a lease's session; end the lease at once if it has no session, or an ended one."""
         if session and session.phase not in OVER:
             try:
                 session = await self.sessions.cancel(session.id, person)
-            except NotAllowedNow:  # it ended by itself, just now
+            except NotAllowedNow:  # it ended by itself at this moment
                 session = await self.session_of(lease)
         if session is None:
             await self.end_lease(lease, f"it was taken back by {person.name}")
@@ -249,11 +249,11 @@ class Leases:
             await self.end_with(lease, session)
 
     async def end_with(self, lease: Lease, session: Session) -> bool:
-        """It is over because its session is; a pilot that could not do its work said why."""
+        """End a lease because its session has ended, with the reason that a pilot gave if there is one."""
         words = end_of(session)
         exited = bool(session.end and session.end.kind is EndKind.EXITED)
         who = self.ending.pop(lease.id, session.cancel_by if exited else "")
-        if lease.why:  # its nodes were given back because they served nobody
+        if lease.why:  # its nodes were given back because no pilot was left
             words = lease.why
         elif who and (session.started or exited):
             words = f"{who} shut it down"
@@ -262,7 +262,7 @@ class Leases:
         return await self.end_lease(lease, words, session.ended)
 
     async def lease_name(self, session: str, person: Person) -> str:
-        """`annex#number` of the lease that a session is; empty if it is none."""
+        """Return `annex#number` of a session's lease, or an empty string if it isn't a lease."""
         id = (await self.sessions.get(session, person)).id
 
         def find(tx: Tx) -> str:
@@ -273,20 +273,20 @@ class Leases:
         return await self.store.read(find)
 
     async def session_of(self, lease: Lease) -> Session | None:
-        """The session that a lease is; None before it is sent, and after it was forgotten."""
+        """Return a lease's session; None before it is submitted, and after the session was purged."""
         if not lease.session:
             return None
         session = await self.store.read(lambda tx: tx.sessions.get(lease.session))
         return self.presenter.with_connectors(session) if session else None
 
     async def _read_again(self, leases: Sequence[Lease]) -> Sequence[Lease]:
-        """The same leases, as they are now."""
+        """Return the same leases in their current state."""
         reread = await self.store.read(lambda tx: [tx.leases.get(lease.id) for lease in leases])
         return [lease for lease in reread if lease]
 
 
 def end_of(session: Session) -> str:
-    """How a lease's session ended, in words that are kept when the session is forgotten."""
+    """Describe how a lease's session ended; the text is kept after the session is purged."""
     if session.phase in (Phase.EXPIRED, Phase.REJECTED) or (session.end is None and session.started is None):
         return NOTHING_SENT
     if session.end is None:
@@ -296,7 +296,7 @@ def end_of(session: Session) -> str:
 
 
 def _record_sent(tx: Tx, lease: Lease, session: str) -> None:
-    """Write down which session it is, unless it was taken back meanwhile."""
+    """Record a lease's session, unless the lease was cancelled meanwhile."""
     now = tx.leases.get(lease.id)
     if now is None or now.ended:
         raise LeaseRefused(why="it was taken back before it was sent.")
@@ -304,7 +304,7 @@ def _record_sent(tx: Tx, lease: Lease, session: str) -> None:
 
 
 def _choose_offer(offers: Sequence[Session]) -> Session:
-    """The first, unless its nodes are reserved for later than a queue would give them: a lease may come at any time."""
+    """Choose the first offer or, if that reserves nodes for later, the earliest: a lease may start at any time."""
     return min(offers, key=lambda each: each.offer.start) if offers[0].offer.reservation else offers[0]
 
 
@@ -316,7 +316,7 @@ def _refusal(made: LeasePlan) -> LeaseRefused:
 
 
 def _no_offers(system: str, offerset: OfferSet) -> SubletError:
-    """What a system that offers nothing says."""
+    """Return the error for a system that made no offers."""
     login = next((reason for reason in offerset.reasons if reason.kind == f"urn:{LoginNeeded().code}"), None)
     if login:
         return LoginNeeded(login.message, hint=login.nearest, platform=system)
@@ -328,7 +328,7 @@ def _no_offers(system: str, offerset: OfferSet) -> SubletError:
 
 
 def _find_made_under(tx: Tx, person: Person, key: str) -> tuple[Lease | None, str]:
-    """The lease that was made under a key, unless it could not be sent; and the id that the next one has."""
+    """Return the lease that was made under a key, unless it couldn't be submitted, and the id of the next lease."""
     number = 0
     while True:
         id = str(uuid5(NAMESPACE_URL, f"lease {number} {person.name} {key}"))

@@ -1,4 +1,4 @@
-"""Jobs and DAGs that name an annex by a line of their description are marked for it, whoever submitted them."""
+"""Marks jobs and DAGs for the annex that a line of their description names, whichever program submitted them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TRUE = ("true", "t", "yes", "1")
 
 @dataclass
 class Naming:
-    """Looks at what is new in the queue, and marks what names an annex."""
+    """Checks the queue for new jobs, and marks those that name an annex."""
 
     store: Store
     dag_moves: DagMoves
@@ -43,7 +43,7 @@ class Naming:
     _attributes: Sequence[str] | None = None
 
     async def look_after(self, now: datetime) -> None:
-        """Look at the queue, if there may be something new, beside everything else."""
+        """Check the queue in the background, if there may be something new."""
         if self.access_points.point is None or (self._naming and not self._naming.done()):
             return
         if self._queue_watch.is_due(self.access_points.point, now):
@@ -70,7 +70,7 @@ class Naming:
         await self._mark_jobs(point, [job for job in look.jobs if not job.problem and job.id not in followed])
 
     async def _follow_dags(self, point: AccessPoint, managers: dict[str, Manager]) -> set[str]:
-        """Tell sub-DAGs what the DAG says that they are a part of; then mark the nodes of all. Their ids."""
+        """Pass a DAG's annex on to its sub-DAGs, then mark the nodes of all; return the ids of these nodes."""
         for changed in dag_moves.inherit([*managers.values()]):
             managers[changed.id] = changed
             await LocalReach("access point").run(dag_moves.to_tell(point.tools, changed, point.contact.owner))
@@ -80,7 +80,7 @@ class Naming:
         return marked
 
     async def _mark_jobs(self, point: AccessPoint, jobs: Sequence[NamingJob]) -> None:
-        """Mark jobs by their lines, those that say the same together."""
+        """Mark jobs by their lines, grouped by identical lines."""
         alike: dict[tuple[str, str], list[NamingJob]] = {}
         for job in jobs:
             alike.setdefault((job.name, job.written), []).append(job)
@@ -93,15 +93,15 @@ class Naming:
             marks = naming.follow_line(await self.job_queue.marks_for(point, annex.id), written)
             try:
                 await self.job_queue.edit(point, naming.choose_whole(same, sizes), marks)
-            except NotMarkable:  # a factory whose jobs each require something else: those that it has made
+            except NotMarkable:  # a factory whose jobs have different requirements: mark the jobs that exist
                 await self.job_queue.edit(point, [job.id for job in same], marks)
             log.info("jobs.named-annex", annex=annex.id, jobs=len(same), first=same[0].id)
-            # What started elsewhere before it was seen was never meant to run there.
+            # A job that started elsewhere before it was marked was never meant to run there.
             for clause in ids([job.id for job in same if job.is_new and job.status == RUNNING]):
                 await here.run(to_vacate(point.tools, clause))
 
     async def _hold_wrong(self, point: AccessPoint, jobs: Iterable[NamingJob]) -> None:
-        """Hold what names an annex in a way that can't be one; the reason says how it would be right."""
+        """Hold jobs with an invalid annex name; the hold reason shows the correct form."""
         wrong: dict[str, list[str]] = {}
         for job in jobs:
             if job.problem and job.status != HELD:
@@ -111,12 +111,12 @@ class Naming:
                 await LocalReach("access point").run(to_hold(point.tools, clause, problem))
 
     async def _find_annex(self, name: str) -> Annex:
-        """The owner's annex of this name, which is made if it is new."""
+        """Return the owner's annex of this name, creating it if it is new."""
         owner = Person(getpass.getuser(), operator=True)
         return await self.store.write(lambda tx: self.job_queue.find_or_add(tx, name, owner))
 
     async def _find_attributes(self, point: AccessPoint) -> Sequence[str]:
-        """The words that name an annex here: HTCondor's own too, where its own annexes are not in use."""
+        """Return the attributes that name an annex here, with HTCondor's own if its annexes aren't enabled."""
         if self._attributes is None:
             settings = await LocalReach("access point").run(to_config(point.tools, HTCONDORS_OWN))
             is_theirs = settings.get(HTCONDORS_OWN, "").strip().lower() in TRUE

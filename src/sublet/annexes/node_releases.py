@@ -1,4 +1,4 @@
-"""HTCondor for nodes that have none: fetched once, checked, kept here and on the systems that need it."""
+"""HTCondor for nodes that have none: downloaded once, checked, and kept here and on the systems that need it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sublet.kernel.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class NodeRelease:
-    """A release, as a file here."""
+    """A release, as a local file."""
 
     sha256: str
     file: Path
@@ -27,7 +27,7 @@ class NodeRelease:
 
 @dataclass
 class NodeReleases:
-    """Bring releases for nodes."""
+    """Provides HTCondor releases for nodes."""
 
     settings: Settings
     platforms: KnownPlatforms
@@ -37,7 +37,7 @@ class NodeReleases:
     _keeping: dict[tuple[str, str], asyncio.Task[bool]] = field(default_factory=dict)  # by platform and digest
 
     async def node_release(self, arch: str, libc: str) -> NodeRelease:
-        """The release for such a node; NotYet while it is being fetched, ReleaseRefused if there is none."""
+        """Return the release for such a node; raise NotYet during its download, or ReleaseRefused if there is none."""
         url = node_release(self.settings.annex.release, arch, libc)
         task = self._brought.get(url)
         if task is None or (task.done() and (task.cancelled() or task.exception())):
@@ -59,7 +59,7 @@ class NodeReleases:
         return NodeRelease(sha256, kept)
 
     def keep_release(self, session: Session, release: NodeRelease) -> asyncio.Task[bool]:
-        """Have it on the session's system too, so that it need not be sent again; whether that could be done."""
+        """Have the session's system keep the release, so that it needn't be sent again; return whether that worked."""
 
         async def keep() -> bool:
             try:
@@ -76,7 +76,7 @@ class NodeReleases:
         return self._keeping[key]
 
     async def find_kept_release(self, session: Session, arch: str, libc: str) -> str:
-        """The digest of the release for such a node, once its system has it; NotYet before, ReleaseRefused if never."""
+        """Return the digest of a node's release once its system has it; raise NotYet before, or ReleaseRefused."""
         release = await self.node_release(arch, libc)
         task = self.keep_release(session, release)
         done, _ = await asyncio.wait([task], timeout=5)

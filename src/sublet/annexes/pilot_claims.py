@@ -1,7 +1,7 @@
-"""Pilots: each claims its place in a lease once, is told what has changed, and is stopped by its owner alone.
+"""Pilots: each claims its place in a lease once, fetches changes, and only its owner can stop it.
 
-What they ask comes over HTTPS (`annexes/api/pilots.py`). The token that came with a lease's job lets each of its nodes
-claim once; from then on a pilot has a secret of its own. Both are derived, and stored nowhere.
+Their requests come over HTTPS (`annexes/api/pilots.py`). The token that came with a lease's job lets each of its nodes
+claim once; from then on a pilot has its own secret. Both are derived, and stored nowhere.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from sublet.kernel.settings import Settings
 from sublet.store.store import Store
 from sublet.store.tx import Tx
 
-AGAIN = timedelta(minutes=10)  # for so long a claim whose answer was lost may be repeated, by who made it
-NEWS = timedelta(seconds=6)  # after which a system is asked anew, that was perhaps asked just now
-SPOKEN = 256 * 1024  # bytes of what they printed that are looked through
+AGAIN = timedelta(minutes=10)  # how long a pilot may repeat a claim whose answer was lost
+NEWS = timedelta(seconds=6)  # delay before the system is polled again, since it may just have been
+SPOKEN = 256 * 1024  # bytes of pilots' output that are searched
 SAYING = re.compile(r"^pilot: (\d+) on ([^:\s]+): (.+)$", re.MULTILINE)
 FACTS = ("node", "job", "arch", "libc", "carry")
 NONCE = re.compile(r"[0-9a-f]{32}")
@@ -43,7 +43,7 @@ NO_SUCH = "There is no such lease, or this token is not for it."
 
 @dataclass
 class Pilots:
-    """What pilots ask, and how they are stopped."""
+    """Answers pilots' requests."""
 
     settings: Settings
     store: Store
@@ -58,13 +58,13 @@ class Pilots:
     splits: Splits
 
     async def pilots_may_ask(self) -> bool:
-        """While there are leases, and while a site is invited."""
+        """Whether pilots or sites may call: while there are leases, or invited sites."""
         return bool(self.sites.list()) or bool(await self.store.read(lambda tx: tx.leases.live()))
 
-    # What pilots ask
+    # Requests of pilots
 
     async def claim_pilot(self, lease: str, number: int, message: Mapping[str, str]) -> bytes:
-        """Take a node's place, once, and give it all that it needs. Who lost the answer may ask again."""
+        """Claim a node's place, once, and return the files that it needs; the same pilot may repeat the claim."""
         place = await self._place(lease)
         expected = self.secrets.of(place.session.id) if place else ""
         if not same(message.get("token", ""), expected) or place is None:
@@ -87,7 +87,7 @@ class Pilots:
         return await self.splits.bundle_for(place, number, message, now)
 
     async def renew_pilot(self, lease: str, number: int, message: Mapping[str, str]) -> bytes:
-        """What has changed since a pilot last asked; nothing, most of the time. PilotRefused: it is to end."""
+        """Return what has changed since a pilot last asked, usually nothing; PilotRefused tells the pilot to end."""
         place = await self._own_place(lease, number, message)
         now = self.now()
         await self.store.write(lambda tx: tx.pilots.see(lease, number, now))
@@ -100,7 +100,7 @@ class Pilots:
         return renewal(plan, await point.pilot_tokens(self.settings.annex.tokens, now), stamp)
 
     async def release_for_pilot(self, lease: str, number: int, message: Mapping[str, str]) -> NodeRelease:
-        """The HTCondor for a node that has none of its own; its system keeps a copy, if it can."""
+        """Return the HTCondor release for a node without its own; its system keeps a copy, if it can."""
         place = await self._own_place(lease, number, message)
         self._check_open(place)
         pilot = await self.store.read(lambda tx: tx.pilots.get(lease, number))
@@ -110,14 +110,14 @@ class Pilots:
         return release
 
     async def split_pilot(self, lease: str, number: int, message: Mapping[str, str]) -> None:
-        """A pilot reaches this service, but not the access point: it asks again through the spool."""
+        """Record that a pilot reaches this service but not the access point, so it will ask again through the spool."""
         place = await self._own_place(lease, number, message)
         self._check_open(place)
         await self.store.write(lambda tx: _note_change(tx, lease, number, {"carry": "spool"}))
         log.info("pilot.split", lease=lease, number=number, why=message.get("why", "")[:500])
 
     async def end_pilot(self, lease: str, number: int, message: Mapping[str, str]) -> None:
-        """A pilot is gone, and says why."""
+        """Record that a pilot has ended, and why."""
         await self._own_place(lease, number, message)
         why = message.get("why", "")[:500]
         now = self.now()
@@ -141,14 +141,14 @@ class Pilots:
         return place
 
     def _check_open(self, place: PilotPlace) -> None:
-        """PilotRefused, with the reason that a pilot then ends for, when its lease is over."""
+        """Raise PilotRefused, with the reason for which the pilot then ends, if its lease is over."""
         if place.session.cancel_by:
             raise PilotRefused(why=f"It was shut down by {place.session.cancel_by}.")
         if place.lease.ended or place.session.phase not in ACTIVE:
             raise PilotRefused(why=f"Its lease has ended{': ' + place.lease.why if place.lease.why else ''}.")
 
     async def last_words(self, session: Session) -> str:
-        """What a lease's pilots said last, on stderr: one line for each thing, with the nodes that said it."""
+        """Return the last messages of a lease's pilots on stderr, each with the nodes that printed it."""
         try:
             printed = await self.platforms.of(session).output(session.id, "stderr", 0, SPOKEN)
         except SubletError:
@@ -160,7 +160,7 @@ class Pilots:
 
 
 def _claim(tx: Tx, place: PilotPlace, pilot: Pilot) -> bool:
-    """Whether the place was free, or is claimed again by the one who has it and lost the answer."""
+    """Claim a place; return whether it was free, or is claimed again by the same pilot, which lost the answer."""
     if any(other.facts.get(DRAINING) == "lease" for other in tx.pilots.list(pilot.lease)):
         pilot = replace(pilot, facts={**pilot.facts, DRAINING: "lease"})
     if tx.pilots.claim(pilot):
@@ -191,7 +191,7 @@ def _note_change(tx: Tx, lease: str, number: int, facts: Mapping[str, str]) -> N
 
 
 def _look_soon(tx: Tx, lease: Lease, now: datetime) -> None:
-    """A pilot that came or went is news of its session, as soon as its system can tell."""
+    """Poll the session soon, since a pilot that started or ended is news of it."""
     session = tx.sessions.get(lease.session)
     if session and session.phase in ACTIVE:
         tx.sessions.change(session.id, now=now, due=now + NEWS)

@@ -1,4 +1,4 @@
-"""Orders that only their own pilots follow: let go of jobs, and end."""
+"""Orders to pilots, which only the lease's owner can give: release jobs, and end."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from sublet.platforms.htcondor.slots import to_drain, to_drain_no_more, to_stop
 from sublet.reach.local import LocalReach
 from sublet.store.store import Store
 
-STOPPING = timedelta(seconds=20)  # for pilots to end when their owner stops them; after that they hear it when they ask
+STOPPING = timedelta(seconds=20)  # for pilots to end when ordered; later they learn it at their next request
 STOPPING_UNHEARD = timedelta(seconds=5)  # the same, if they can't be reached
-VACATING = timedelta(seconds=4)  # for jobs to end by themselves, from SIGTERM on, when their pilots are to end
-LETTING_GO = timedelta(seconds=15)  # for pilots to evict those that don't
-LOOKING = 0.3  # seconds between two looks whether they have
+VACATING = timedelta(seconds=4)  # for jobs to end after SIGTERM, when their pilots are to end
+LETTING_GO = timedelta(seconds=15)  # for pilots to evict the jobs that don't
+LOOKING = 0.3  # seconds between checks whether they have
 
 
 @dataclass
@@ -41,11 +41,11 @@ class PilotOrders:
     access_points: AccessPoints
 
     async def stop_pilots(self, lease: str, numbers: Collection[int] = ()) -> bool:
-        """Have a lease's pilots (all, or these) end at once, by orders that only they follow; whether they have ended.
+        """Order a lease's pilots (all, or these) to end at once; return whether they have ended.
 
-        First they let go of their jobs, while their startds are there to tell of it: a job's shadow that finds none
-        would look for it until the job's lease is over. A pilot's master is known to the access point a moment after
-        its slots, so the order to end is repeated.
+        First they release their jobs, while their startds still run and can report it: a job's shadow that finds no
+        startd would look for it until the job's lease expires. The access point learns of a pilot's master a moment
+        after its slots, so the order to end is repeated.
         """
         is_heard = await self._order(await self._pilots_left(lease, numbers), self._let_go_of_jobs)
         deadline = self.now() + (STOPPING if is_heard else STOPPING_UNHEARD)
@@ -57,14 +57,14 @@ class PilotOrders:
         return True
 
     async def _pilots_left(self, lease: str, numbers: Collection[int]) -> list[Pilot]:
-        """Those of a lease's pilots that have not ended."""
+        """Return the lease's pilots, or those of these numbers, that haven't ended."""
         pilots = await self.store.read(lambda tx: tx.pilots.list(lease))
         return [pilot for pilot in pilots if pilot.ended is None and (not numbers or pilot.number in numbers)]
 
     async def _order(
         self, pilots: Sequence[Pilot], give: Callable[[AccessPoint, Sequence[str]], Awaitable[None]]
     ) -> bool:
-        """Give an order to pilots, with the tokens that each of them asks for; whether they all heard it."""
+        """Give an order to pilots, with the token that each of them requires; return whether it was delivered."""
         names = [pilot_name(pilot.lease, pilot.number) for pilot in pilots]
         try:
             point = await self.access_points.access_point()
@@ -81,11 +81,11 @@ class PilotOrders:
         return True
 
     async def _end(self, point: AccessPoint, masters: Sequence[str]) -> None:
-        """Order them together: a job that one lets go of must not start on another that is about to end."""
+        """Order all pilots at once, so that a job which leaves one can't start on another that is about to end."""
         await LocalReach("access point").run(to_stop(point.gathering, masters))
 
     async def _let_go_of_jobs(self, point: AccessPoint, masters: Sequence[str]) -> None:
-        """Have pilots take no more jobs and evict those that they have: in order, then by force; until they wait."""
+        """Have pilots take no more jobs and evict their jobs, first gracefully, then by force; wait for that."""
         here = LocalReach("access point")
         await asyncio.gather(*(here.run(to_drain(point.gathering, master)) for master in masters))
         if await self._wait_until_idle(point, masters, VACATING):
@@ -95,7 +95,7 @@ class PilotOrders:
         await self._wait_until_idle(point, masters, LETTING_GO)
 
     async def _wait_until_idle(self, point: AccessPoint, masters: Sequence[str], most: timedelta) -> bool:
-        """Whether no job is on these pilots, within a time."""
+        """Wait until no job is on these pilots; return whether that happened in time."""
         deadline, active = self.now() + most, to_queue(point.tools, runs_on(masters), ["ClusterId"])
         while True:
             jobs = await LocalReach("access point").run(active)

@@ -1,4 +1,4 @@
-"""What each pilot is told when it starts: where to ask, its plan, its tokens."""
+"""What each pilot gets when it starts: where to call, its plan, its tokens."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from sublet.store.store import Store
 
 
 class Listener(Protocol):
-    """Who listens for pilots."""
+    """The listener for pilots."""
 
     async def open(self, address: str, port: int, key: Path, certificate: Path) -> int:
-        """Listen on this address and port (0: a free one), if that isn't so already; the port."""
+        """Listen on this address and port (0: choose a free one), unless it does so already; return the port."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class PilotPlace:
-    """One node's place in a lease."""
+    """The lease of a pilot, with its annex and session."""
 
     lease: Lease
     annex: Annex
@@ -46,7 +46,7 @@ class PilotPlace:
 
 @dataclass
 class PilotPlans:
-    """Plans pilots, and knows where they ask this service."""
+    """Plans pilots, and knows where they call this service."""
 
     settings: Settings
     store: Store
@@ -56,7 +56,7 @@ class PilotPlans:
     listener: Listener | None = None
 
     async def callback(self, platform: str = "") -> Callback:
-        """Where pilots ask this service: it listens from now on."""
+        """Return where pilots call this service, listening there from now on."""
         if self.listener is None:
             raise NotListening(why="nothing listens for them")
         point = await self.access_points.access_point(platform)
@@ -67,11 +67,11 @@ class PilotPlans:
         annex = self.settings.annex
         port = annex.endpoint or _read_port(kept)
         port = await self.listener.open(annex.bind or host.strip("[]"), port, made.key, made.file)
-        keep(kept, f"{port}\n".encode())  # what was sent to a queue may ask there days later
+        keep(kept, f"{port}\n".encode())  # a pilot from a queue may call there days later
         return Callback((f"https://{host}:{port}",), made.pin)
 
     async def bundle_directly(self, place: PilotPlace, number: int, message: Mapping[str, str], now: datetime) -> bytes:
-        """What a node that has told this of itself needs."""
+        """Return the files that a node needs, given its facts."""
         point = await self.access_points.access_point(place.session.offer.platform)
         callback = await self.callback(place.session.offer.platform)
         plan = await self.plan_pilot(place, number, point)
@@ -83,7 +83,7 @@ class PilotPlans:
         return bundle(plan, calling, tokens, key, stamp_of(plan, now, self.settings.annex.tokens / 2), CLUSTER_TOOLS)
 
     async def plan_pilot(self, place: PilotPlace, number: int, point: AccessPoint) -> PilotPlan:
-        """What is decided for one pilot, as of now."""
+        """Return the current plan of one pilot."""
         pilot = await self.store.read(lambda tx: tx.pilots.get(place.lease.id, number))
         platform = self.platforms.by_name.get(place.session.offer.platform)
         plan = plan_of(place, number, point)
@@ -91,7 +91,7 @@ class PilotPlans:
         return replace(plan, draining=draining, lines=platform.additions.lines if platform else ())
 
     def secret_of(self, lease: str, number: int) -> str:
-        """What a pilot that has claimed its place is known by."""
+        """Return the secret that authenticates a pilot which has claimed its place."""
         return self.secrets.of(f"pilot {pilot_name(lease, number)}")
 
 
@@ -103,7 +103,7 @@ def _read_port(file: Path) -> int:
 
 
 def plan_of(place: PilotPlace, number: int, point: AccessPoint) -> PilotPlan:
-    """What is decided for one pilot, as of now."""
+    """Return the plan of one pilot, without what its platform and its own state add."""
     details = place.lease.details
     return PilotPlan(
         annex=place.annex.id,
@@ -119,5 +119,5 @@ def plan_of(place: PilotPlace, number: int, point: AccessPoint) -> PilotPlan:
 
 
 def same(given: str, expected: str) -> bool:
-    """Compare in a time that does not tell where they differ; nothing is the same as nothing."""
+    """Compare secrets in constant time; an empty secret never matches."""
     return hmac.compare_digest(given.encode(), expected.encode()) and bool(expected)

@@ -1,4 +1,4 @@
-"""Annexes are platforms too: each that has leases; and one that had some, while it keeps what its sessions left."""
+"""Annexes as platforms: each annex with leases, and each without that still has files of its sessions."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ from sublet.store.tx import Tx
 
 PREFIX = ANNEX_PLATFORM
 EVERY = timedelta(seconds=1)
-KEPT = "platform.json"  # in a platform's directory: its settings, for when there is no access point or no lease
+KEPT = "platform.json"  # in a platform's directory: its settings, for times without an access point or a lease
 PlatformSettings = dict[str, dict[str, Any]]
-Leased = tuple[Annex, list[tuple[Lease, Session]]]  # an annex, and those of its leases that wait
+Leased = tuple[Annex, list[tuple[Lease, Session]]]  # an annex, and its leases that are queued
 
 
 @dataclass
 class AnnexPlatforms:
-    """Knows which annexes are platforms now, and with which settings."""
+    """Finds out which annexes are platforms now, and with which settings."""
 
     settings: Settings
     store: Store
     platforms: KnownPlatforms
     access_points: AccessPoints
-    has_annexes: bool  # a gateway makes none
+    has_annexes: bool  # False on a gateway
 
     noun = "annex"
     _annexes_seen: datetime | None = None
-    known: PlatformSettings = field(default_factory=dict)  # as they were last
+    known: PlatformSettings = field(default_factory=dict)  # as last found
 
     async def find(self, now: datetime) -> tuple[PlatformSettings, dict[str, str]] | None:
-        """The settings of each; None if they are as before, or were looked at just now."""
+        """Return the settings of each annex's platform; None if they are unchanged, or were just checked."""
         if not self.has_annexes or (self._annexes_seen and abs(now - self._annexes_seen) < EVERY):
             return None
         self._annexes_seen = now
@@ -61,7 +61,7 @@ class AnnexPlatforms:
         return settings, {}
 
     def could_lease(self, offerset: OfferSet) -> tuple[str, ...]:
-        """What an annex would be for something that is offered on a system, and on no annex yet; in words."""
+        """Suggest an annex for a request that has offers on a system with queues, but on no annex yet."""
         offers = [session.offer for session in offerset.offers]
         waiting = [offer for offer in offers if self._has_queues(offer.platform) and not offer.interactive]
         if not self.has_annexes or not waiting or any(offer.platform in self.known for offer in offers):
@@ -73,24 +73,24 @@ class AnnexPlatforms:
         return known is not None and known.has_queues
 
     async def list_shared_with(self, person: Person) -> set[str]:
-        """The annexes that are shared with someone, as platforms: by what is written down at this moment."""
+        """Return the platforms of the annexes that are currently shared with someone."""
         annexes = await self.store.read(
             lambda tx: {annex.id for annex in tx.annexes.list() if person.name in annex.guests}
         )
         return {name for name, values in self.known.items() if values.get("annex") in annexes}
 
     def look_again(self, *, changed: bool = False) -> None:
-        """Look at the annexes at once when asked next; `changed`: also if they are as before."""
+        """Check the annexes at the next `find`; with `changed`, return them even if they are unchanged."""
         self._annexes_seen = None
         if changed:
             self.known = {}
 
     async def prepare(self, platform: Platform, home: Path, values: Mapping[str, Any]) -> None:
-        """Remember its settings, for a time without an access point or a lease."""
+        """Save the platform's settings, for times without an access point or a lease."""
         await asyncio.to_thread(keep, home, values)
 
     def _settings_of(self, live: Iterable[Leased], now: datetime) -> PlatformSettings:
-        """Of those that have leases; and of those that have none any more, but sessions."""
+        """Return the settings of annexes with leases, and of those without that still have sessions."""
         home, programs = self.settings.home / "platforms", self.settings.home / PLACE
         settings: PlatformSettings = {}
         for annex, waiting in live:
@@ -108,7 +108,7 @@ class AnnexPlatforms:
 
 
 def to_make_one(offer: Offer) -> str:
-    """When an annex of as many nodes would start: as the session itself would, on that system."""
+    """Describe when an annex of this size would start, and the command that creates it."""
     nodes = "1 node" if offer.count == 1 else f"{offer.count} nodes"
     words = f"--system {offer.platform}" + (f" --queue {offer.queue}" if offer.queue else "")
     size = f" --nodes {offer.count}" if offer.count > 1 else ""
@@ -117,7 +117,7 @@ def to_make_one(offer: Offer) -> str:
 
 
 def _about(terms: Terms, start: datetime) -> str:
-    """A predicted start, and how sure it is."""
+    """Describe a predicted start, with its uncertainty."""
     about = f"about {start:%Y-%m-%d %H:%M} UTC"
     if not isinstance(terms, Predicted) or terms.samples < ENOUGH:
         return f"{about} (no track record yet)"
@@ -126,7 +126,7 @@ def _about(terms: Terms, start: datetime) -> str:
 
 
 def _list_leased(tx: Tx) -> list[Leased]:
-    """The annexes that have a lease which has not ended, each with those that wait, and their sessions."""
+    """Return the annexes with live leases, each with its queued leases and their sessions."""
     leases: dict[str, list[tuple[Lease, Session]]] = {}
     for lease in tx.leases.live():
         session = tx.sessions.get(lease.session) if lease.session else None
@@ -136,7 +136,7 @@ def _list_leased(tx: Tx) -> list[Leased]:
 
 
 def _coming(annex: Annex, waiting: Sequence[tuple[Lease, Session]], now: datetime) -> str:
-    """Which leases wait, and when they are expected; of those that are late nothing is said of when."""
+    """Describe the queued leases, with the expected start unless that has passed."""
     sentences = []
     for lease, session in waiting:
         due = session.offer.start > now
@@ -146,7 +146,7 @@ def _coming(annex: Annex, waiting: Sequence[tuple[Lease, Session]], now: datetim
 
 
 def platform_of(annex: Annex, point: AccessPoint, programs: Path) -> dict[str, Any]:
-    """An annex as the settings of the platform that is seen through its id."""
+    """Return an annex's platform settings."""
     return {
         "kind": "htcondor",
         "configuration": point.tools.configuration,
@@ -162,13 +162,13 @@ def platform_of(annex: Annex, point: AccessPoint, programs: Path) -> dict[str, A
 
 
 def _free_name(annex: Annex, taken: Mapping[str, Any]) -> str:
-    """What the platform is called: by the annex's name, unless another person's has the same."""
+    """Return the platform's name: the annex's, made unique if another person's annex has the same name."""
     name = f"{PREFIX}{annex.name}"
     return name if name not in taken else f"{name}-{annex.id[:8]}"
 
 
 def _with_sessions(home: Path) -> list[str]:
-    """The platforms of annexes that have sessions' files."""
+    """List the platforms of annexes that have session files."""
     names = []
     with suppress(FileNotFoundError):
         for name in os.listdir(home):
@@ -179,7 +179,7 @@ def _with_sessions(home: Path) -> list[str]:
 
 
 def read_kept(place: Path) -> dict[str, Any]:
-    """The settings that a platform had last."""
+    """Return the last settings of a platform."""
     try:
         values: dict[str, Any] = json.loads((place / KEPT).read_text())
     except (OSError, ValueError):
@@ -188,7 +188,7 @@ def read_kept(place: Path) -> dict[str, Any]:
 
 
 def keep(place: Path, values: Mapping[str, Any]) -> None:
-    """Remember a platform's settings."""
+    """Save a platform's settings."""
     part = place / f"{KEPT}.part"
     part.write_text(json.dumps(values))
     part.replace(place / KEPT)

@@ -1,4 +1,4 @@
-"""When the queue of an access point is worth another look: each is a process, so none is taken in vain."""
+"""Decides when to query the queue of an access point again, since each query starts a process."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from pathlib import Path
 from sublet.annexes.pilots.access_point import AccessPoint
 from sublet.annexes.pilots.own import OwnAccessPoint
 
-OFTEN, SELDOM = timedelta(seconds=1), timedelta(seconds=10)  # between two looks at the queue, while it changes or not
-UNSEEN = timedelta(seconds=2)  # the same, where the log of the queue can't be seen
+OFTEN, SELDOM = timedelta(seconds=1), timedelta(seconds=10)  # between queries, while it changes and not
+UNSEEN = timedelta(seconds=2)  # the same, where the queue's log can't be read
 
 
 @dataclass
 class QueueWatch:
-    """Knows when the queue is worth another look: once a second while its log grows, else now and then."""
+    """Decides when to query the queue: once a second while its log grows, otherwise less often."""
 
     _looked: datetime | None = None
     _change: tuple[int, int] | None = None
 
     def is_due(self, point: AccessPoint, now: datetime) -> bool:
-        """Whether to look now; whoever asks then looks."""
+        """Whether a query is due; the caller then makes it."""
         waited = now - self._looked if self._looked else SELDOM
         change = None
         if isinstance(point, OwnAccessPoint):
@@ -35,7 +35,7 @@ class QueueWatch:
 
 
 def read_change(log: Path) -> tuple[int, int] | None:
-    """Something that is another when a schedd's log of its queue has changed; None if it can't be seen."""
+    """Return a stamp that changes with a schedd's queue log, or None if the log can't be read."""
     try:
         seen = log.stat()
     except OSError:

@@ -1,4 +1,4 @@
-"""Who else may use an annex: opened to all of its owner's jobs, or shared with a guest."""
+"""Access to an annex: opened to all of its owner's jobs, or shared with a guest."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from sublet.booking.signals import Signals
 from sublet.people.model.person import Person
 from sublet.store.store import Store
 
-MOST = 1000  # sessions of one guest that are cancelled at once
+MOST = 1000  # sessions of one guest that are cancelled
 
 
 @dataclass
 class AnnexSharing:
-    """Open annexes, share them, and take that back."""
+    """Opens and shares annexes, and undoes that."""
 
     store: Store
     signals: Signals
@@ -31,14 +31,14 @@ class AnnexSharing:
     endings: SessionEndings
 
     async def open_annex(self, name: str, person: Person, *, wide: bool, sessions: bool = False) -> Annex:
-        """The same; whether its times are booked is so for the next one who asks."""
+        """Set who may use an annex, and refresh its platform so that the next offers are made accordingly."""
         annex = await self.annexes.set_open(name, person, wide=wide, sessions=sessions)
         self.annex_platforms.look_again()
         await self.changes.refresh()
         return annex
 
     async def unshare(self, name: str, guest: str, person: Person) -> Annex:
-        """Let someone run nothing there any more: what they have there is cancelled."""
+        """Stop sharing an annex with someone, and cancel their sessions there."""
         annex = await self.annexes.remove_guest(name, guest, person)
         theirs = [name for name, values in self.annex_platforms.known.items() if values.get("annex") == annex.id]
         reason = f"the annex {annex.name} is no longer shared with you"

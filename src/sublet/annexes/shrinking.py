@@ -1,4 +1,4 @@
-"""A lease with fewer nodes: their pilots end, and the nodes go back to the system that lent them."""
+"""Shrinking of a lease: the pilots of some nodes end, and the nodes are given back to the system."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from sublet.store.store import Store
 from sublet.store.tx import Tx
 
 GIVEN_BACK = "it was given back"
-FIRST = 0  # the node whose pilot starts those of the others
+FIRST = 0  # the node whose pilot starts the others
 
 
 @dataclass
 class Shrinking:
-    """Give back some nodes of a lease, while the others go on."""
+    """Gives back some nodes of a lease, while the others continue."""
 
     store: Store
     now: Clock
@@ -36,7 +36,7 @@ class Shrinking:
     annexes: Annexes
 
     async def give_back(self, name: str, numbers: Collection[int], person: Person) -> tuple[Annex, Lease]:
-        """End the pilots on these nodes of one lease, so that their jobs wait again, and give the nodes back."""
+        """End the pilots on these nodes of a lease, so that their jobs are queued again, and give the nodes back."""
         annex, lease = await self._only_lease(name, person)
         pilots = await self.store.read(lambda tx: tx.pilots.list(lease.id))
         there = {pilot.number: pilot.node for pilot in pilots if pilot.ended is None}

@@ -1,6 +1,6 @@
-"""Pilots whose nodes reach nothing: a relay for each such lease, and a bridge for each of its nodes.
+"""Pilots whose nodes have no network: a relay for each such lease, and a bridge for each of its nodes.
 
-A lease whose nodes run and have not asked is looked for in its spool. What was found is remembered for its system.
+If the nodes of a lease run but haven't called, their spool is checked. The outcome is remembered for the system.
 """
 
 from __future__ import annotations
@@ -44,23 +44,23 @@ from sublet.store.store import Store
 from sublet.store.tx import Tx
 
 LOOKED = timedelta(seconds=1)
-SILENT = timedelta(seconds=3)  # how long nodes may run without having asked before their spool is looked at
+SILENT = timedelta(seconds=3)  # how long nodes may run without calling before their spool is checked
 NEEDS_PYTHON = (
     "command -v python3 >/dev/null || { echo 'its login host has no python3 to carry jobs with' >&2; exit 1; };"
 )
-SEEN = timedelta(seconds=5)  # how often a node's life is written down
+SEEN = timedelta(seconds=5)  # how often a node's sign of life is recorded
 
 
 @dataclass(frozen=True, slots=True)
 class Carried(PilotPlace):
-    """A lease that has not ended, with its pilots."""
+    """A live lease, with its pilots."""
 
     pilots: tuple[Pilot, ...]
 
 
 @dataclass
 class Splits:
-    """Keep relays and bridges going, and hear what they say."""
+    """Keeps relays and bridges running, and records what they report."""
 
     settings: Settings
     store: Store
@@ -75,15 +75,15 @@ class Splits:
 
     _split_looked: datetime | None = None
     _splitting: asyncio.Task[None] | None = None
-    _stamps: dict[tuple[str, int], str] = field(default_factory=dict)  # what each bridge was given last
+    _stamps: dict[tuple[str, int], str] = field(default_factory=dict)  # what each bridge last got
     _not_carried: dict[str, str] = field(default_factory=dict)  # lease → why it has no relay
 
-    # What was found of systems
+    # What is known about systems
 
     def usual_carry(self, system: str) -> str:
-        """How jobs got to this system's nodes the last time; empty: nobody knows.
+        """Return how jobs last reached this system's nodes, or an empty string if unknown.
 
-        There is no login to an invited site that a spool could be carried over.
+        An invited site has no login over which a spool could be reached, so it is always direct.
         """
         if self.sites.is_invited(system):
             return "direct"
@@ -93,7 +93,7 @@ class Splits:
             return ""
 
     def remember_carry(self, system: str, carry: Literal["direct", "spool"]) -> None:
-        """So that the next lease there doesn't have to find out. That nodes reach us is tried anew each time."""
+        """Remember how jobs reach a system, for its next lease; only "spool" is stored, so direct access is retried."""
         try:
             known = json.loads(self._found.read_bytes())
         except (OSError, ValueError):
@@ -114,7 +114,7 @@ class Splits:
     # Claims
 
     async def bundle_for(self, place: PilotPlace, number: int, facts: Mapping[str, str], now: datetime) -> bytes:
-        """A node that asked through the spool is given its far half; its bridge is prepared beside."""
+        """Return a node's bundle: its far half if it asks through the spool, with its bridge prepared here."""
         system = place.session.offer.platform
         if facts.get("carry") != "spool":
             self.remember_carry(system, "direct")
@@ -122,7 +122,7 @@ class Splits:
         point = await self.access_points.access_point(system)
         plan = replace(
             await self.pilot_plans.plan_pilot(place, number, point), lines=()
-        )  # they are for nodes, not for a bridge
+        )  # these lines are for nodes, not for a bridge
         tokens = await point.pilot_tokens(self.settings.annex.tokens, now)
         key = pilot_key(self.secrets.key(), plan.lease, number)
         release = find_release(self.settings.home / "htcondor")
@@ -146,14 +146,14 @@ class Splits:
     # Relays
 
     def relay_state(self, lease: str) -> RelayState | None:
-        """How a lease's relay is; None if it has none."""
+        """Return the state of a lease's relay; None if it has none."""
         if why := self._not_carried.get(lease):
             return RelayState(trouble=why)
         relaying = self._relaying(lease)
         return relaying.state() if relaying.directory.is_dir() else None
 
     async def describe_carrying(self, lease: str, system: str) -> str:
-        """How a lease is joined to its nodes, if that is through the spool; and what is the matter with it."""
+        """Describe the connection to a lease's nodes if it is through the spool, with its problems; otherwise empty."""
         state = await asyncio.to_thread(self.relay_state, lease)
         if state is None:
             return ""
@@ -166,7 +166,7 @@ class Splits:
         return f"its nodes can't be reached at the moment; running jobs continue, but no others start: {remedy}"
 
     async def look_after(self, now: datetime) -> None:
-        """Once in a while: start relays that are missing, hear the others, end those whose lease is over."""
+        """Start missing relays, read the state of the others, and end those whose lease is over, at intervals."""
         if self._split_looked and abs(now - self._split_looked) < LOOKED:
             return
         self._split_looked = now
@@ -197,7 +197,7 @@ class Splits:
             return
         there = relaying.directory.is_dir()
         if there and _all_direct(carried):
-            await self._end_split(carried.lease.id)  # its nodes were slow, not silent
+            await self._end_split(carried.lease.id)  # its nodes were only slow to call
             return
         if not there and not self._wants_relay(carried, now):
             return
@@ -209,7 +209,7 @@ class Splits:
         await self.addresses.look_after(relaying.directory / "bridge", carried.session)
 
     def _wants_relay(self, carried: Carried, now: datetime) -> bool:
-        """Through the spool by order, by what is known of the system, or because nodes run and were not heard."""
+        """Whether a lease needs a relay: by its details, by what is known of the system, or as its nodes don't call."""
         carry = carried.lease.details.carry
         if carry == "direct" or carried.session.cancel_by:
             return False
@@ -241,7 +241,7 @@ class Splits:
         log.info("split.started", lease=carried.lease.id, seen="here" if not carrier.words else "over the login")
 
     async def _hear_node(self, carried: Carried, node: FarNode, now: datetime) -> None:
-        """Write down that a node lives, or why it ended; give its bridge what has changed."""
+        """Record that a node lives, or why it ended; give its bridge what has changed."""
         pilot = next((pilot for pilot in carried.pilots if pilot.number == node.number), None)
         if pilot is None or pilot.ended:
             return
@@ -268,11 +268,11 @@ class Splits:
         self._stamps[carried.lease.id, number] = stamp
 
     async def _end_split(self, lease: str) -> None:
-        """Its lease is over: end its nodes and bridges, have its spool removed, and forget it."""
+        """End the nodes and bridges of a lease that is over, have its spool removed, and forget it."""
         relaying = self._relaying(lease)
         if await asyncio.to_thread(relaying.is_prepared):
             if not await asyncio.to_thread(relaying.runs):
-                await asyncio.to_thread(relaying.start)  # it knows which bridges an earlier one started
+                await asyncio.to_thread(relaying.start)  # it finds the bridges that an earlier one started
             await asyncio.to_thread(relaying.ask, {"op": "stop"})
             await asyncio.to_thread(relaying.ask, {"op": "clean", "seconds": 3}, 10.0)
         await asyncio.to_thread(relaying.end)

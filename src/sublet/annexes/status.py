@@ -1,4 +1,4 @@
-"""How annexes are: recorded facts, beside what the access point hears of nodes and jobs right now."""
+"""The state of annexes: recorded facts, with what the access point currently knows about nodes and jobs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from sublet.systems.model.system import System
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What the access point says of nodes and jobs; `trouble` is why it says nothing."""
+    """What the access point reports about nodes and jobs; `trouble` is why it doesn't answer."""
 
     slots: Sequence[Slots] | None = None
     jobs: Mapping[str, JobCounts] | None = None
@@ -42,7 +42,7 @@ class Heard:
 
 @dataclass
 class AnnexStatus:
-    """Look at annexes."""
+    """Determines the state of annexes."""
 
     settings: Settings
     store: Store
@@ -53,27 +53,27 @@ class AnnexStatus:
     annexes: Annexes
 
     async def annex_states(self, person: Person) -> list[AnnexState]:
-        """All of a person's, with the leases that have not ended."""
+        """Return all of a person's annexes, with their live leases."""
         annexes = await self.annexes.annexes(person)
         heard = await self.hear()
         return [await self._annex_state(annex, await self._live(annex), heard) for annex in annexes]
 
     async def annex_state(self, name: str, person: Person) -> AnnexState:
-        """One, with the leases that have not ended; or those that a name means, ended or not."""
+        """Return an annex with its live leases; or with those that a name means, ended or not."""
         annex, leases = await self.annexes.leases(name, person)
         if name == annex.name:
             leases = [lease for lease in leases if lease.ended is None]
         return await self.state_of_leases(annex, leases)
 
     async def annex_history(self, name: str, person: Person) -> tuple[AnnexState, list[Event]]:
-        """All leases that a name means, and what happened to them."""
+        """Return all leases that a name means, and their events."""
         annex, leases = await self.annexes.leases(name, person)
         ids = [annex.id, *(id for lease in leases for id in (lease.id, lease.session) if id)]
         events = await self.store.read(lambda tx: [event for id in ids for event in tx.events.after(session=id)])
         return await self.state_of_leases(annex, leases), sorted(events, key=lambda event: event.id)
 
     async def hear(self) -> Heard:
-        """Ask the access point, if there is one."""
+        """Query the access point, if there is one."""
         try:
             if self.access_points.point is None and not await asyncio.to_thread(read_access_point, self.settings.home):
                 return Heard(trouble="there is no access point yet; `sublet annex setup` makes one")
@@ -84,7 +84,7 @@ class AnnexStatus:
         return Heard(slots, jobs)
 
     async def state_of_leases(self, annex: Annex, leases: Sequence[Lease]) -> AnnexState:
-        """Some leases of an annex."""
+        """Return the state of some leases of an annex."""
         return await self._annex_state(annex, leases, await self.hear())
 
     async def _live(self, annex: Annex) -> list[Lease]:
@@ -107,7 +107,7 @@ class AnnexStatus:
         return LeaseState(lease, state, why, session, nodes, await self._cost(lease, session, pilots, heard))
 
     async def _cost(self, lease: Lease, session: Session | None, pilots: Sequence[Pilot], heard: Heard) -> Cost | None:
-        """What it has cost so far."""
+        """Return the cost of a lease so far."""
         if session is None:
             return None
         name = lease.details.system
@@ -118,8 +118,8 @@ class AnnexStatus:
 
 
 def average_time(session: Session, pilots: Sequence[Pilot], nodes: int, now: datetime) -> timedelta:
-    """For how long a lease has had its nodes, on the average: those that were given back count until then."""
-    started = session.started or min((pilot.claimed for pilot in pilots), default=None)  # before its system tells
+    """Return how long a lease has had its nodes, on average; nodes count until they were given back."""
+    started = session.started or min((pilot.claimed for pilot in pilots), default=None)  # until its system reports it
     if started is None:
         return timedelta(0)
     end = session.ended or now

@@ -1,4 +1,4 @@
-"""Templates: a person's details for leases, under names."""
+"""Templates: a person's details for leases, saved under names."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from sublet.store.store import Store
 
 @dataclass
 class Templates:
-    """Save, show, list and remove templates."""
+    """Saves, shows, lists and removes templates."""
 
     store: Store
     now: Clock
     authority: Authority
 
     async def save_template(self, name: str, details: Details, person: Person) -> Template:
-        """Keep details under a name, in place of what was there."""
+        """Save details under a name, replacing an existing template."""
         self.authority.require_owner(person)
         template = Template(person.name, check_name(name, "template"), details, self.now())
         await self.store.write(lambda tx: tx.templates.save(template))
         return template
 
     async def template(self, name: str, person: Person) -> Template:
-        """One of the person's."""
+        """Return one of the person's templates, or raise NotFound."""
         template = await self.store.read(lambda tx: tx.templates.get(person.name, name))
         if template is None:
             raise NotFound(noun="template", name=name, hint="`sublet annex template list` lists yours.")
         return template
 
     async def templates(self, person: Person) -> Sequence[Template]:
-        """All of the person's, by name."""
+        """List the person's templates, by name."""
         return await self.store.read(lambda tx: tx.templates.list(person.name))
 
     async def remove_template(self, name: str, person: Person) -> None:
-        """Forget one."""
+        """Remove a template, or raise NotFound."""
         await self.template(name, person)
         await self.store.write(lambda tx: tx.templates.remove(person.name, name))

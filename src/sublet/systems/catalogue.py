@@ -16,7 +16,7 @@ SUFFIX = ".yaml"
 
 
 def names(directory: str = DIRECTORY) -> list[str]:
-    """The systems that have a file there, in order."""
+    """List the systems that have a file in a directory, sorted."""
     try:
         return sorted(file.removesuffix(SUFFIX) for file in os.listdir(directory) if file.endswith(SUFFIX))
     except FileNotFoundError:
@@ -24,7 +24,7 @@ def names(directory: str = DIRECTORY) -> list[str]:
 
 
 def find_in_catalogue(name: str) -> System:
-    """A system of the catalogue."""
+    """Return a system of the catalogue; raise NotFound if there is none of this name."""
     if name not in names():
         raise NotFound(
             noun="system", name=name, hint=f"`sublet system list` shows the systems.{nearest(name, names())}"
@@ -37,8 +37,8 @@ def find_in_catalogue(name: str) -> System:
 
 
 def document_of(name: str, file: str) -> Mapping[str, Any]:
-    """The plain values of a file."""
-    from sublet.kernel.document import parse_document  # YAML is slow to load, and names alone don't need it
+    """Read a system's file into plain values."""
+    from sublet.kernel.document import parse_document  # YAML is slow to load, and listing names doesn't need it
 
     try:
         with open(file, "rb") as opened:
@@ -50,7 +50,7 @@ def document_of(name: str, file: str) -> Mapping[str, Any]:
 
 
 def blame_line(wrong: BadField, name: str, file: str) -> BadSystem:
-    """The error that names the file, the line and the field."""
+    """Return the error that names the file, the line and the field."""
     line = line_of(file, wrong.path)
     where = f"{file}, line {line}" if line else file
     field = ".".join(str(part) for part in wrong.path)
@@ -58,7 +58,7 @@ def blame_line(wrong: BadField, name: str, file: str) -> BadSystem:
 
 
 def line_of(file: str, path: Path) -> int | None:
-    """The line on which a field stands, or the nearest thing above it that the file has."""
+    """Return the line of a field, or of the nearest parent that the file contains."""
     import yaml
 
     with open(file, "rb") as opened:
@@ -77,8 +77,8 @@ def line_of(file: str, path: Path) -> int | None:
 
 
 def nearest(name: str, known: list[str]) -> str:
-    """A word on the system that was probably meant."""
-    import difflib  # only when something was mistyped
+    """Return a hint that names the most similar system, or an empty string."""
+    import difflib  # only needed after a typo
 
     near = difflib.get_close_matches(name, known, n=1)
     return f" Did you mean {near[0]}?" if near else ""

@@ -1,4 +1,4 @@
-"""How a system is entered: the same facts for the person's own login and for the platform that uses it."""
+"""The SSH access to a system, shared by the person's login and the platform that uses it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sublet.systems.model.system import System
 
 
 def door_of(system: System) -> dict[str, Any]:
-    """Host, user, port, options for ssh, and whether one connection may carry many commands."""
+    """Return host, user, port and ssh options, and whether one connection may carry many commands."""
     if not system.hosts and system.settings:
         why = f"Nobody signs in to {system.name} over SSH: its settings say who you are there."
         raise BadRequest(why, hint=f"See what it says: sublet platform show {system.name}")

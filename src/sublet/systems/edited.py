@@ -1,4 +1,4 @@
-"""Changes a system's file as its owner would: the fields that change, and nothing else."""
+"""Edits of a system's file that change only the given fields."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def with_fields(text: str, fields: Mapping[str, Any]) -> str:
-    """The text of a file with these fields, each in the place of the one that it replaces; comments stay."""
+    """Return a file's text with these fields, each replacing the old one in place; comments are kept."""
     import yaml  # slow to load, and only needed here
 
     root = yaml.compose(text, Loader=yaml.CSafeLoader)
@@ -29,7 +29,7 @@ def with_fields(text: str, fields: Mapping[str, Any]) -> str:
 
 
 def _end(lines: list[str], begin: int, end: int) -> int:
-    """Where a field ends: comments and empty lines after it belong to the next one."""
+    """Return the line where a field ends; comments and empty lines after it belong to the next field."""
     while end > begin + 1 and (not lines[end - 1].strip() or lines[end - 1].startswith("#")):
         end -= 1
     return end

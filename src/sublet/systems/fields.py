@@ -1,4 +1,4 @@
-"""Reads single values of a system's file; what is wrong is told with the path to it."""
+"""Readers for single values of a system's file; errors carry the path of the field."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class BadField(Exception):
     """A value that can't stand where it stands."""
 
     def __init__(self, path: Path, detail: str) -> None:
-        """Say where, and what is wrong."""
+        """Keep the path and what is wrong."""
         super().__init__(detail)
         self.path, self.detail = path, detail
 
 
 def fields(value: Any, path: Path, table: Mapping[str, Read]) -> dict[str, Any]:
-    """A map with these fields and no others."""
+    """Read a map that may contain only the fields of `table`, with the reader of each."""
     for name in each(value, path):
         if name not in table:
             near = difflib.get_close_matches(name, table, n=1)
@@ -39,31 +39,31 @@ def fields(value: Any, path: Path, table: Mapping[str, Read]) -> dict[str, Any]:
 
 
 def each(value: Any, path: Path) -> dict[str, Any]:
-    """A map."""
+    """Require a map."""
     if not isinstance(value, dict):
         raise BadField(path, f"{quote_value(value)} stands where fields are expected.")
     return value
 
 
 def items(value: Any, path: Path) -> list[Any]:
-    """A list; one thing alone is a list of it."""
+    """Return a list; a single value becomes a list of one."""
     return value if isinstance(value, list) else [value]
 
 
 def text(value: Any, path: Path) -> str:
-    """Words; a number is as it is written."""
+    """Read a text; a number is converted."""
     if isinstance(value, bool | list | dict) or not str(value).strip():
         raise BadField(path, f"{quote_value(value)} stands where words are expected.")
     return str(value).strip()
 
 
 def texts(value: Any, path: Path) -> tuple[str, ...]:
-    """Several words, or one."""
+    """Read one or more texts."""
     return tuple(text(item, (*path, index)) for index, item in enumerate(items(value, path)))
 
 
 def word(value: Any, path: Path) -> str:
-    """One word that can't be taken for an option: a host, a user, a project."""
+    """Read one word that can't be mistaken for an option: a host, a user, a project."""
     read = text(value, path)
     if not _WORD.fullmatch(read):
         raise BadField(path, f"{quote_value(read)} is not one word, or begins with a dash.")
@@ -71,19 +71,19 @@ def word(value: Any, path: Path) -> str:
 
 
 def words(value: Any, path: Path) -> tuple[str, ...]:
-    """Several such words, or one."""
+    """Read one or more such words."""
     return tuple(word(item, (*path, index)) for index, item in enumerate(items(value, path)))
 
 
 def flag(value: Any, path: Path) -> bool:
-    """true or false."""
+    """Read true or false."""
     if not isinstance(value, bool):
         raise BadField(path, f"{quote_value(value)} is neither true nor false.")
     return value
 
 
 def day(value: Any, path: Path) -> str:
-    """A day, such as 2026-11-15."""
+    """Read a day, such as 2026-11-15."""
     try:
         if isinstance(value, str) and _DAY.fullmatch(value):
             return date.fromisoformat(value).isoformat()
@@ -93,7 +93,7 @@ def day(value: Any, path: Path) -> str:
 
 
 def some_day(value: Any, path: Path) -> str:
-    """A day, or only the month or year that it lies in."""
+    """Read a day, a month or a year."""
     words = str(value)
     for missing in ("", "-01", "-01-01"):
         if _DAY.fullmatch(words + missing):
@@ -103,7 +103,7 @@ def some_day(value: Any, path: Path) -> str:
 
 
 def one_of(*known: str) -> Read:
-    """One of these words."""
+    """Return a reader that accepts only these words."""
 
     def read(value: Any, path: Path) -> str:
         if value not in known:
@@ -114,7 +114,7 @@ def one_of(*known: str) -> Read:
 
 
 def plain_name(value: Any, path: Path) -> str:
-    """A name in small letters, such as a scheduler's: which of them there is a platform for is not decided here."""
+    """Read a lower-case name, such as a scheduler's; whether a platform of this kind exists is checked elsewhere."""
     name = text(value, path)
     if not _NAME.fullmatch(name):
         raise BadField(path, f"{quote_value(name)} can't stand here; write a name in small letters, such as slurm.")
@@ -122,7 +122,7 @@ def plain_name(value: Any, path: Path) -> str:
 
 
 def number(value: Any, path: Path) -> float:
-    """A number, not negative."""
+    """Read a number that isn't negative."""
     if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
         raise BadField(path, f"{quote_value(value)} is not a number from 0 up.")
     return value

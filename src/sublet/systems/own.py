@@ -1,4 +1,4 @@
-"""The person's own systems: a file each in SUBLET_HOME, its facts put over those of the catalogue."""
+"""The person's own systems: one file each in SUBLET_HOME, which overrides the catalogue's facts."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ class Systems:
     """All systems that a person can name: their own, and the catalogue's."""
 
     def __init__(self, directory: str) -> None:
-        """The own ones are in this directory, which is made when there is a first one."""
+        """Keep own systems in this directory, which is created with the first of them."""
         self.directory = directory
 
     def own_names(self) -> list[str]:
-        """The person's own."""
+        """List the person's own systems."""
         return catalogue.names(self.directory)
 
     def names(self) -> list[str]:
-        """All of them; an own one stands for one of the catalogue with its name."""
+        """List all systems; an own system replaces the catalogue's of the same name."""
         return sorted({*self.own_names(), *catalogue.names()})
 
     def file(self, name: str) -> str:
-        """Where an own system is kept."""
+        """Return the path of an own system's file."""
         return os.path.join(self.directory, check_name(name) + SUFFIX)
 
     def find(self, name: str) -> System:
-        """A system by its name, own ones first."""
+        """Return a system by name, own systems first; raise NotFound if there is none."""
         if name in self.own_names():
             return self._own(name)
         if name not in catalogue.names():
@@ -48,7 +48,7 @@ class Systems:
         return catalogue.find_in_catalogue(name)
 
     def add(self, name: str, document: Mapping[str, Any]) -> System:
-        """Keep a new system, readable by its owner alone; what is there already is left alone."""
+        """Save a new system, readable by its owner only; raise BadRequest if it already exists."""
         import yaml
 
         file = self.file(name)
@@ -64,11 +64,11 @@ class Systems:
         try:
             return self._own(name)
         except BaseException:
-            os.unlink(file)  # a system that can't be read would only be in the way
+            os.unlink(file)  # an unreadable system would only be in the way
             raise
 
     def put(self, name: str, facts: Mapping[str, Any]) -> System:
-        """Put facts over those in an own system's file; what else stands in it, stays as it was written."""
+        """Update facts in an own system's file; everything else in the file is kept as written."""
         file = self.file(name)
         document = merge_documents(document_of(name, file), facts)
         try:
@@ -84,7 +84,7 @@ class Systems:
         return system
 
     def remove(self, name: str) -> None:
-        """Forget an own system."""
+        """Remove an own system."""
         try:
             os.unlink(self.file(name))
         except FileNotFoundError:
@@ -98,7 +98,7 @@ class Systems:
         document = document_of(name, file)
         whole: dict[str, Any] = {}
         try:
-            check_fields(document)  # alone first: what is wrong in it has a line of its own
+            check_fields(document)  # on its own first, so that an error gets its line number
             whole = merge_documents(_like(document), document)
             return replace(read_system(name, whole), own=tuple(_paths(document)))
         except BadField as wrong:
@@ -106,7 +106,7 @@ class Systems:
 
 
 def check_name(name: str) -> str:
-    """A name that can be a file's, and a platform's."""
+    """Return the name; raise BadRequest if it can't name a file and a platform."""
     if not _NAME.fullmatch(name):
         hint = "Use small letters, digits, dots, dashes and underscores, 40 at most, and begin with a letter or digit."
         raise BadRequest(f"A system can't be called {name!r}.", hint=hint)
@@ -114,7 +114,7 @@ def check_name(name: str) -> str:
 
 
 def merge_documents(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """One document put over another: field by field, queues by their names, other lists as a whole."""
+    """Merge one document over another: field by field, queues by their names, other lists as a whole."""
     merged = dict(base)
     for key, value in over.items():
         before = merged.get(key)
@@ -135,7 +135,7 @@ def _merge_queues(base: list[dict[str, Any]], over: list[dict[str, Any]]) -> lis
 
 
 def _like(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The catalogue's document that this one is put over."""
+    """Return the catalogue's document that this one is based on."""
     like, known = str(document.get("like", "")), catalogue.names()
     if not like:
         return {}
@@ -145,7 +145,7 @@ def _like(document: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _own_path(path: Path, whole: Mapping[str, Any], own: Mapping[str, Any]) -> Path:
-    """Where a field of the whole stands in the own document: its queues are fewer."""
+    """Translate a path in the merged document to the own document, which has fewer queues."""
     if not whole or path[:1] != ("queues",) or len(path) < 2 or not isinstance(path[1], int):
         return path
     name = whole["queues"][path[1]]["name"]

@@ -1,4 +1,4 @@
-"""From the plain values of a system's file to a `System`: every field is known, every number makes sense."""
+"""From the plain values of a system's file to a `System`, checking every field and number."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from sublet.systems.fields import (
 from sublet.systems.model.pilot_config import check_lines
 from sublet.systems.model.system import Charge, NodeKind, Queue, Quota, Source, System, TimeStep, Tool
 
-UNSTATED = "unstated"  # quotas of which nobody says whom they count for
+UNSTATED = "unstated"  # quotas whose scope no source states
 _OFTEN = one_of("always", "sometimes", "never")
 _OUTBOUND = one_of("open", "closed", "proxy")
 
@@ -101,7 +101,7 @@ CHARGE: dict[str, Read] = {"factor": number, "unit": text, "node": text}
 
 
 def read_system(name: str, document: Mapping[str, Any]) -> System:
-    """The system that a file describes; `Wrong` says what can't be."""
+    """Read the system that a file describes; raise BadField if a value isn't valid."""
     values = fields(document, (), SYSTEM)
     kinds = {kind.name: kind for kind in values.pop("nodes", ())}
     groups = {group: values.pop(group, {}) for group in ("login", "scheduler", "network")}
@@ -130,7 +130,7 @@ def read_system(name: str, document: Mapping[str, Any]) -> System:
 
 
 def check_fields(document: Mapping[str, Any]) -> None:
-    """See that each field is one and has a value that it can have; `Wrong` says which isn't."""
+    """Check each field's name and value; raise BadField if one isn't valid."""
     fields(document, (), SYSTEM)
 
 
@@ -243,7 +243,7 @@ def _read_named(values: dict[str, Any], path: Path) -> dict[str, Any]:
 
 
 def _rename_source(values: dict[str, Any]) -> dict[str, Any]:
-    """Files say `source`, because one is the rule; values say `sources`."""
+    """Rename `source` and `charge`, which are singular in files, to the plural names of the values."""
     names = {"source": "sources", "charge": "charges"}
     return {names.get(key, key): value for key, value in values.items()}
 
@@ -296,7 +296,7 @@ QUEUE: dict[str, Read] = {
 
 
 def _settings(value: Any, path: Path) -> dict[str, Any]:
-    """Those of a platform, which checks them itself."""
+    """Read a platform's settings, which the platform checks itself."""
     return dict(each(value, path))
 
 

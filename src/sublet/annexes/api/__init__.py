@@ -1,1 +1,1 @@
-"""Annexes, the access point, HTCondor jobs and DAGs over HTTP; and what pilots ask."""
+"""Annexes, the access point, HTCondor jobs and DAGs over HTTP; and the endpoints for pilots."""

@@ -1,4 +1,4 @@
-"""The access point: how it is, make it ready, stop it."""
+"""The access point over HTTP: show, set up, stop."""
 
 from __future__ import annotations
 

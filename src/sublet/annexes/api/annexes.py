@@ -1,4 +1,4 @@
-"""Annexes: named nodes, leased to run HTCondor jobs. A person's own; nobody else sees them."""
+"""A person's own annexes over HTTP: named nodes, leased to run HTCondor jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DAGs of HTCondor jobs: list, look, end; and what a provisioner tells them."""
+"""DAGs of HTCondor jobs over HTTP: list, show, remove; and reports of provisioners."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Invitations: let a site fetch requests for leases itself, or no longer."""
+"""Invitations over HTTP: let a site fetch requests for leases, or withdraw that."""
 
 from __future__ import annotations
 

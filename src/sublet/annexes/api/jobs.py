@@ -1,4 +1,4 @@
-"""HTCondor jobs at the access point: list, mark, move, remove, explain; and what they are submitted with."""
+"""HTCondor jobs at the access point over HTTP: list, mark, move, remove, explain; and how to submit them."""
 
 from __future__ import annotations
 

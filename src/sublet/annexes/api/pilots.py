@@ -1,20 +1,20 @@
-"""What pilots ask, over HTTPS, on a port of its own: nothing else of the service is there.
+"""The endpoints for pilots, over HTTPS on a separate port that serves nothing else.
 
-    POST /pilots/LEASE/NUMBER/claim     a node takes its place, once: `token`, `nonce` and facts → a tar
-    POST /pilots/LEASE/NUMBER/renew     what has changed: `secret`, `have` → a tar, or nothing
-    POST /pilots/LEASE/NUMBER/release   the SHA-256 of the HTCondor that it can run: `secret` → one line
+    POST /pilots/LEASE/NUMBER/claim     registers a node, once: `token`, `nonce` and facts → a tar
+    POST /pilots/LEASE/NUMBER/renew     returns changes: `secret`, `have` → a tar, or nothing
+    POST /pilots/LEASE/NUMBER/release   the SHA-256 of the HTCondor that the node can run: `secret` → one line
     POST /pilots/LEASE/NUMBER/archive   that HTCondor: `secret` → a tar
-    POST /pilots/LEASE/NUMBER/split     it reaches this, but not the access point: `secret`, `why`
-    POST /pilots/LEASE/NUMBER/end       it is gone: `secret`, `why`
+    POST /pilots/LEASE/NUMBER/split     the node reaches this service, but not the access point: `secret`, `why`
+    POST /pilots/LEASE/NUMBER/end       the pilot has ended: `secret`, `why`
 
-A site that is invited to fetch requests for leases asks here too, with the token of its invitation:
+An invited site fetches requests for leases here too, with the token of its invitation:
 
-    POST /sites/NAME/wanted     what nobody has taken yet: `token` → a line each: key, nodes, cores, MiB, GPUs, seconds
-    POST /sites/NAME/take       one of them, whole: `token`, `request`, `nonce` → a tar
-    POST /sites/NAME/ended      how it ended there: `token`, `request`, `code`, `words`
+    POST /sites/NAME/wanted     lists open requests: `token` → a line each: key, nodes, cores, MiB, GPUs, seconds
+    POST /sites/NAME/take       takes one of them: `token`, `request`, `nonce` → a tar
+    POST /sites/NAME/ended      reports how it ended: `token`, `request`, `code`, `words`
 
-Bodies are lines of `name=value`, so that a shell can write them; refusals are one line of text. Secrets are in bodies
-alone, and never in a log.
+Bodies are lines of `name=value`, so that a shell can write them; refusals are one line of text. Secrets are sent only
+in bodies, and are never logged.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from sublet.service import Service
 
 log = structlog.get_logger()
 BODY = 16 * 1024  # bytes
-AT_ONCE, A_SECOND = 1000, 50  # requests of one address: a site's nodes may all come from one, and all at once
-MOST_KNOWN = 10_000  # addresses
+AT_ONCE, A_SECOND = 1000, 50  # burst, and requests per second, of one address: a site's nodes may share one
+MOST_KNOWN = 10_000  # addresses that are remembered
 
-LINES = "words"  # the one that may be said again, for more lines
+LINES = "words"  # the only name that may be repeated, for more lines
 Told = dict[str, str]
 Answer = Callable[[Service, str, int, Told], Awaitable[bytes | Path]]
 SiteAnswer = Callable[[Service, str, Told], Awaitable[bytes]]
 
 
 def pilots_app(service: Service) -> Starlette:
-    """The application that pilots ask."""
+    """Build the application for pilots."""
     rate = Rate()
     pilots = [_pilot_route(rate, service, what, answer) for what, answer in ANSWERS.items()]
     return Starlette(routes=[*pilots, *(_site_route(rate, service, *entry) for entry in SITE_ANSWERS.items())])
@@ -139,7 +139,7 @@ def _endpoint(
 
 
 async def read_told(request: Request) -> Told:
-    """What a pilot said; ValueError if it is too long or no such thing."""
+    """Parse a pilot's report; raise ValueError if it is too long or cut off."""
     body = b""
     try:
         async for piece in request.stream():
@@ -158,14 +158,14 @@ async def read_told(request: Request) -> Told:
 
 
 class Rate:
-    """How often an address may ask: so many at once, and so many a second in the long run."""
+    """A rate limit for each address: a burst, and a number of requests per second in the long run."""
 
     def __init__(self) -> None:
-        """Nobody has asked yet."""
-        self._left: dict[str, tuple[float, float]] = {}  # address → how many it may still ask, as of when
+        """Start with no addresses."""
+        self._left: dict[str, tuple[float, float]] = {}  # address → the requests it has left, as of when
 
     def allows(self, address: str, now: float) -> bool:
-        """Whether it may ask now."""
+        """Whether the address may send a request now; counts the request."""
         if len(self._left) > MOST_KNOWN:
             self._left.clear()
         left, then = self._left.get(address, (float(AT_ONCE), now))

@@ -1,4 +1,4 @@
-"""Templates: details for leases, under names of the asker's own."""
+"""The caller's templates over HTTP: details for leases, saved under a name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The access point."""
+"""Calls about the access point."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from sublet.client.call import Call, as_view, body_of, nothing, path_of
 
 
 def access_point() -> Call[AccessPointView]:
-    """How it is."""
+    """Show the state of the access point."""
     return Call("GET", path_of("access-point"), as_view(AccessPointView))
 
 
 def set_up(*, fetch: bool = False, system: str = "") -> Call[AccessPointView]:
-    """Make it ready, and bring HTCondor if that is wanted."""
+    """Set up the access point; with `fetch`, download HTCondor if it is missing."""
     wish = {"fetch": fetch, "system": system}
     return Call("POST", path_of("access-point"), as_view(AccessPointView), body=body_of(wish))
 
 
 def stop() -> Call[None]:
-    """End it; the queue stays."""
+    """Stop the access point; its queue is kept."""
     return Call("DELETE", path_of("access-point"), nothing)

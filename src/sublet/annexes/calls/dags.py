@@ -1,4 +1,4 @@
-"""DAGs of HTCondor jobs."""
+"""Calls about DAGs of HTCondor jobs."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from sublet.client.call import Call, as_view, nothing, path_of
 
 
 def dags() -> Call[DagList]:
-    """The caller's DAGs that go on."""
+    """List the caller's DAGs that are in the queue."""
     return Call("GET", path_of("dags"), as_view(DagList))
 
 
 def dag(id: str) -> Call[DagView]:
-    """One DAG."""
+    """Show a DAG."""
     return Call("GET", path_of("dags", id), as_view(DagView))
 
 
 def remove(id: str) -> Call[None]:
-    """End a DAG, with its jobs."""
+    """Remove a DAG and its jobs."""
     return Call("DELETE", path_of("dags", id), nothing)
 
 

@@ -1,4 +1,4 @@
-"""HTCondor jobs: list, mark, move, remove, explain; and what they are submitted with."""
+"""Calls about HTCondor jobs: list, mark, move, remove, explain; and how to submit them."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ READ_JOBS = as_view(JobList)
 
 
 def jobs(annex: str = "") -> Call[JobList]:
-    """The caller's jobs in the queue: all, or those that name an annex."""
+    """List the caller's jobs in the queue: all, or those that name an annex."""
     return Call("GET", path_of("jobs"), READ_JOBS, query={"annex": annex})
 
 
 def explain(id: str) -> Call[JobExplanation]:
-    """Why a job is where it is."""
+    """Explain why a job is in its state."""
     return Call("GET", path_of("jobs", id, "explain"), as_view(JobExplanation))
 
 
 def mark(ids: Sequence[str], annex: str) -> Call[JobList]:
-    """Let jobs that name no annex run on one."""
+    """Assign jobs that name no annex to one."""
     return _change("mark", ids, annex=annex)
 
 
 def move(ids: Sequence[str], annex: str, *, now: bool = False) -> Call[JobList]:
-    """Let jobs that name an annex run on another; `now` takes those that run off their nodes."""
+    """Move jobs that name an annex to another; `now` stops running ones, so that they move too."""
     return _change("move", ids, annex=annex, now=now)
 
 
 def unmark(ids: Sequence[str], *, now: bool = False) -> Call[JobList]:
-    """Let jobs run on no annex but those that are open."""
+    """Make jobs name no annex, so that they run only on open ones."""
     return _change("unmark", ids, now=now)
 
 
 def remove(ids: Sequence[str]) -> Call[JobList]:
-    """Take jobs out of the queue, and those that run off their nodes; as they were."""
+    """Remove jobs from the queue, including running ones; return them as they were before."""
     return _change("remove", ids)
 
 
 def submitting(annex: str) -> Call[SubmittingView]:
-    """What HTCondor's own tools need to submit for an annex."""
+    """Return what HTCondor's own tools need to submit jobs for an annex."""
     return Call("POST", path_of("annexes", annex, "submitting"), as_view(SubmittingView))
 
 

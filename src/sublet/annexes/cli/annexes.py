@@ -1,4 +1,4 @@
-"""Annexes: nodes of clusters that others run, leased under a name, for HTCondor jobs."""
+"""The command group for annexes: nodes of clusters that others run, leased under a name, for HTCondor jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""End an annex, or change its name and whom it is for."""
+"""Commands that end an annex, or change its name and its guests."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def shutdown(out: Output, name: str, nodes: tuple[int, ...], yes: bool) -> None:
 
 
 def _agree(out: Output, name: str, view: AnnexView, nodes: tuple[int, ...]) -> None:
-    """Someone says that jobs which run may be stopped, or that it may end although nobody knows of any."""
+    """Ask the person to confirm that running jobs may be stopped, or that it isn't known whether any run."""
     there = [node for lease in view.leases for node in lease.nodes if not nodes or node.number in nodes]
     running = sum(node.running for node in there)
     if running:

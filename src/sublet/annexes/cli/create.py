@@ -1,4 +1,4 @@
-"""Nodes for an annex: shown whole, agreed to, signed in for once, sent, and waited for until they are in the queue."""
+"""Commands that lease nodes for an annex: show the plan, confirm, sign in, submit, and wait for the queue."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from sublet.systems.cli.logins import login_of
 from sublet.systems.own import Systems
 
 LOOK_EVERY = 0.3  # seconds
-PATIENCE = 180.0  # seconds until a request that is sent must be in the queue
+PATIENCE = 180.0  # seconds for a submitted request to be in the queue
 SENDING = (
     click.option("--template", metavar="NAME", default="", help="Take missing details from this template."),
     click.option("--wait", is_flag=True, help="Return when all nodes have reported, not when they are queued."),
@@ -38,7 +38,7 @@ SENDING = (
 
 
 def sending(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options that say how a resource request is sent."""
+    """Add the options for submitting a resource request to a command."""
     for option in reversed(SENDING):
         function = option(function)
     return details(function)
@@ -114,7 +114,7 @@ def _make_lease(
 
 
 def _agree(out: Output, plan: PlanView, yes: bool) -> None:
-    """A person says yes to what is charged to them."""
+    """Ask the person to confirm the request, which is charged to them; raise LeaseRefused if it would be refused."""
     if plan.refused:
         wrong = [row for row in plan.rows if row.state == "error"]
         nearest = "; ".join(row.nearest for row in wrong if row.nearest)
@@ -130,10 +130,10 @@ def _agree(out: Output, plan: PlanView, yes: bool) -> None:
 
 
 def _run_signed_in(out: Output, link: Link, system: str, work: Callable[[], LeaseView]) -> LeaseView:
-    """Do it over a login: one that is open, or one that is opened now, in this terminal."""
+    """Run the work over the system's login, which is opened in this terminal if needed."""
     if not link.address.local or system not in Systems(sublet_home().systems).own_names():
         return work()
-    import asyncio  # slow, and only needed for logins
+    import asyncio  # slow to import, and only needed for logins
 
     login = login_of(system)
     if login.shared:
@@ -151,7 +151,7 @@ def _run_signed_in(out: Output, link: Link, system: str, work: Callable[[], Leas
 
 
 def _send(out: Output, link: Link, call: Call[LeaseView], wait: bool) -> LeaseView:
-    """Send it, and wait until it is in the queue; Ctrl-C is held back until it can be named."""
+    """Submit the request and wait until it is in the queue; Ctrl-C is delayed until the lease's name is known."""
     with Interrupts() as interrupts:
         interrupts.hold()
         lease = link.do(call)
@@ -159,7 +159,7 @@ def _send(out: Output, link: Link, call: Call[LeaseView], wait: bool) -> LeaseVi
 
 
 def _wait_until_sent(out: Output, link: Link, lease: LeaseView, interrupts: Interrupts, wait: bool) -> LeaseView:
-    """Look at it until it is in the queue; or, if that is wanted, until all its nodes have reported."""
+    """Poll the lease until it is in the queue or, with `wait`, until all its nodes have reported."""
     progress = Progress(wanted=out.for_people)
     deadline = time.monotonic() + PATIENCE
     try:

@@ -1,4 +1,4 @@
-"""A provisioner for DAGMan: a job at the access point that leases an annex for a DAG, and gives it back at the end."""
+"""A provisioner for DAGMan: a job at the access point that leases an annex for a DAG, and ends the lease after it."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from sublet.systems.cli.logins import login_of
 from sublet.systems.own import Systems
 
 LOOK_EVERY = 1.0  # seconds
-QUIET = 10.0  # seconds without a node under way, after which nothing but a FINAL node can be left
-AWAY = 600.0  # seconds for which a service that does not answer is waited for
+QUIET = 10.0  # seconds without an active node after which only a FINAL node can be left
+AWAY = 600.0  # seconds to wait for a service that doesn't answer
 
 
 @command("provisioner", "sublet dag provisioner example --system expanse --nodes 2 --lifetime 4h > lease.sub")
@@ -42,7 +42,7 @@ def provisioner(out: Output, name: str, template: str, **given: Any) -> None:
     rescue DAG, and the provisioner's error file says why. It needs an open login (`sublet system login`): without one
     the DAG fails at once, and the provisioner's error file says so.
     """
-    read_details(given)  # what can't be read is told now
+    read_details(given)  # report invalid options now
     words = ["dag", "provision", name, *([f"--template={template}"] if template else []), *_retype(given)]
     lines = [
         f"# Leases nodes of {name} for a DAG, and gives them back when it ends. In the DAG: PROVISIONER lease FILE",
@@ -52,7 +52,7 @@ def provisioner(out: Output, name: str, template: str, **given: Any) -> None:
 
 
 def _retype(given: Mapping[str, Any]) -> Iterator[str]:
-    """The options of this command as they were typed, for the command that DAGMan runs."""
+    """Yield the options of this command as they were typed, for the command that DAGMan runs."""
     for option in click.get_current_context().command.params:
         value = given.get(option.name or "")
         flag = max(option.opts, key=len)
@@ -65,7 +65,7 @@ def _retype(given: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _describe(words: list[str], name: str) -> list[str]:
-    """The submit description of a job that runs a command line of Sublet at the access point."""
+    """Return the submit description of a job that runs a Sublet command at the access point."""
     installed = shutil.which("sublet")
     program, first = (installed, []) if installed else (sys.executable, ["-m", "sublet.cli"])
     return [
@@ -85,7 +85,7 @@ def _literal(text: str) -> str:
 
 
 def _quote(words: list[str]) -> str:
-    """Words as HTCondor reads a list of them: in quotation marks, each in single quotes."""
+    """Quote arguments in HTCondor's syntax: a list in double quotes, each argument in single quotes."""
     each = " ".join("'" + word.replace("'", "''").replace('"', '""') + "'" for word in words)
     return f'"{_literal(each)}"'
 
@@ -135,9 +135,9 @@ def _end(number: int, frame: FrameType | None) -> None:
 
 
 def _check_login(link: Link, system: str) -> None:
-    """LoginNeeded at once, where a person would have to sign in: nobody is there who could."""
+    """Raise LoginNeeded at once if the system isn't signed in to, since no person is there who could."""
     if link.address.local and system in Systems(sublet_home().systems).own_names():
-        import asyncio  # slow, and only needed for logins
+        import asyncio  # slow to import, and only needed for logins
 
         login = login_of(system)
         if not (login.shared and asyncio.run(login.check())):
@@ -160,9 +160,9 @@ def _wait_until_up(link: Link, lease: LeaseView) -> None:
 
 
 def _wait_until_over(link: Link, dag: DagView, lease: LeaseView) -> DagView:
-    """Until a DAG waits for nothing but its provisioner, or is gone; the service may be away for a while.
+    """Wait until a DAG has only its provisioner left, or is gone; the service may be away for a while.
 
-    DAGMan starts a FINAL node only after its provisioner has ended; until then it counts as one that is not ready.
+    DAGMan starts a FINAL node only after its provisioner has ended; until then the node counts as not ready.
     """
     heard = quiet = time.monotonic()
     while dag.state == "running" and not dag.only_provisioner:
@@ -185,12 +185,12 @@ def _wait_until_over(link: Link, dag: DagView, lease: LeaseView) -> DagView:
 
 
 def _is_quiet(dag: DagView) -> bool:
-    """Whether no node of a DAG but its provisioner is under way: what is not ready then waits for the provisioner."""
+    """Whether no node of a DAG but its provisioner is active; nodes that aren't ready then wait for the provisioner."""
     return dag.queued <= 1 and not dag.prerun + dag.postrun + dag.ready
 
 
 def _check_lease(link: Link, lease: LeaseView) -> None:
-    """LeaseOver, if the lease has ended and the annex has no other."""
+    """Raise LeaseOver if the lease has ended and the annex has no other."""
     if not link.do(annexes.annex(_annex_of(lease))).leases:
         [ended] = link.do(annexes.annex(lease.name)).leases
         raise LeaseOver(lease=lease.name, why=ended.why or "no reason was given")
@@ -201,7 +201,7 @@ def _annex_of(lease: LeaseView) -> str:
 
 
 def _give_back(out: Output, link: Link, lease: LeaseView, dag: DagView | None) -> None:
-    """End the lease, unless it has ended by itself; a FINAL node may be left to run, so a job waits for that first."""
+    """End the lease; if a FINAL node may still run, submit a job that ends the lease after it."""
     if dag is None or not dag.unready:
         _shut_down(out, link, lease.name)
         return
@@ -216,7 +216,7 @@ def _give_back(out: Output, link: Link, lease: LeaseView, dag: DagView | None) -
 
 
 def _give_back_after(out: Output, link: Link, lease: str, dag: str) -> None:
-    """End a lease when a DAG has left the queue; a DAG whose last node has no annex to run on any more is ended."""
+    """End a lease when a DAG has left the queue; remove a DAG whose annex has no leases left."""
     heard = time.monotonic()
     while time.monotonic() - heard < AWAY:
         try:

@@ -1,4 +1,4 @@
-"""DAGs of HTCondor jobs for an annex: submit, list, look, remove; and provisioners, which lease the annex for one."""
+"""Commands for DAGs of HTCondor jobs: submit, list, status, remove; and provisioners, which lease an annex for one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options with which a person says what a lease is to be."""
+"""The command line options that describe a lease."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ OPTIONS = (
 
 
 def details(function: F) -> F:
-    """Give a command the options that say what a lease is to be."""
+    """Add the options that describe a lease to a command."""
     return with_options(function, OPTIONS)
 
 
 def read_details(given: dict[str, Any]) -> DetailsView:
-    """What was typed of them."""
+    """Parse the options that describe a lease."""
     asked = {name: value for name, value in read_scheduler_flags(given).items() if name not in OWN_LINES}
     own = {field.name for field in fields(DetailsView)}
     typed = {name: text for name, text in given.items() if text is not None and name in own}

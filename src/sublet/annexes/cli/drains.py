@@ -1,4 +1,4 @@
-"""Drain an annex, a lease or nodes of it; and undo that."""
+"""Commands that drain an annex, a lease or some of its nodes, and undo that."""
 
 from __future__ import annotations
 

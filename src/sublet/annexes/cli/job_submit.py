@@ -1,4 +1,4 @@
-"""`job submit`: a submit description or a job set, in the person's own directory and environment."""
+"""`job submit`: submits a description or a job set, in the person's own directory and environment."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _read(file: str) -> str:
 
 
 def _refuse_interactive(words: tuple[str, ...]) -> None:
-    """BadRequest for condor_submit's -interactive, of which any beginning will do: nobody can connect to a node."""
+    """Raise BadRequest for condor_submit's -interactive or an abbreviation, as nodes can't be connected to."""
     for word in words:
         typed = word.lower().removeprefix("-").removeprefix("-")
         if word.startswith("-") and typed and "interactive".startswith(typed):
@@ -87,7 +87,7 @@ def _description(access: SubmittingView, file: str, text: str, words: tuple[str,
 
 
 def _set(access: SubmittingView, jobset: JobSet, words: tuple[str, ...]) -> tuple[list[Cluster], str]:
-    """Submit each job of a set; if one is refused, those before it are taken back."""
+    """Submit each job of a set; if one is refused, remove the ones before it."""
     made: list[Cluster] = []
     for description in jobset.descriptions():
         try:

@@ -1,4 +1,4 @@
-"""HTCondor jobs: submit them for an annex, mark, unmark, move and remove them, list them, and say why they wait."""
+"""Commands for HTCondor jobs: submit, mark, unmark, move, remove, list, and explain why they wait."""
 
 from __future__ import annotations
 

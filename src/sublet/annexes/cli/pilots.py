@@ -1,4 +1,4 @@
-"""Pilots that a site starts itself: invite a site, and, there, fetch what is asked of it."""
+"""Commands for pilots that a site starts itself: invite a site and, at the site, fetch and run requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`annex setup`: HTCondor and an access point, with nothing asked of an administrator."""
+"""`annex setup`: sets up HTCondor and an access point without an administrator."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sublet.cli.texts import length
 from sublet.client.link import Link
 from sublet.kernel.errors import NoHTCondor, ReleaseRefused
 
-LOOK = 0.3  # seconds between two looks at a download
+LOOK = 0.3  # seconds between checks of a download
 KINDS = {"own": "your own, run by Sublet", "machine": "this machine's"}
 
 
@@ -41,7 +41,7 @@ def setup(out: Output, fetch: bool, system: str, only_show: bool, stop: bool) ->
 
 
 def make_ready(out: Output, link: Link, view: AccessPointView, *, fetch: bool, system: str) -> AccessPointView:
-    """Bring what is missing, if that is wanted, and start it."""
+    """Download HTCondor if it is missing and `fetch` is set, then start the access point."""
     if view.stage == "absent" and not fetch:
         raise NoHTCondor(hint=ways(view))
     if view.stage in ("absent", "fetching"):
@@ -51,7 +51,7 @@ def make_ready(out: Output, link: Link, view: AccessPointView, *, fetch: bool, s
 
 
 def follow_download(out: Output, link: Link) -> None:
-    """Show how far the download is, until it is over; ReleaseRefused if that failed."""
+    """Show the progress of the download until it ends; raise ReleaseRefused if it failed."""
     line = Progress(wanted=out.for_people)
     try:
         while (view := link.do(calls.access_point())).stage == "fetching":
@@ -64,14 +64,14 @@ def follow_download(out: Output, link: Link) -> None:
 
 
 def ways(view: AccessPointView) -> str:
-    """How HTCondor can be had."""
+    """Describe how to get HTCondor."""
     package = f"Ask an administrator for `{view.package}`, or: " if view.package else ""
     which = "" if view.url else "set `release` in the section [annex] of sublet.toml, then "
     return f"{package}{which}`sublet annex setup --fetch` brings it into SUBLET_HOME."
 
 
 def describe_setup(view: AccessPointView) -> list[str]:
-    """It, in full."""
+    """Describe the access point, as lines of text."""
     return pairs(
         [
             ("access point", KINDS.get(view.kind, "")),

@@ -1,4 +1,4 @@
-"""How annexes are, how they were, and what their pilots printed."""
+"""Commands that show annexes, their history, and the logs of their pilots."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def logs(out: Output, name: str, go_on: bool, htcondor: bool) -> None:
 
 
 def _last(link: Link, name: str) -> LeaseView:
-    """The newest of the leases that a name means, that was sent."""
+    """Return the newest of the leases that a name means, among those that were submitted."""
     sent = [lease for lease in link.do(annexes.history(name)).annex.leases if lease.session]
     if not sent:
         raise NoLease(name=name, wanted="was sent")

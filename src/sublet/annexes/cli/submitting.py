@@ -1,4 +1,4 @@
-"""Runs HTCondor's own tools here, in the person's directory and environment, with what the service says they need."""
+"""Runs HTCondor's own tools in the person's directory and environment, with the settings that the service provides."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TERSE = re.compile(r"^(\d+)\.(\d+)(?:\s*-\s*\d+\.(\d+))?$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Cluster:
-    """What one submission put into the queue."""
+    """The jobs of one submission."""
 
     cluster: int
     first: int
@@ -26,13 +26,13 @@ class Cluster:
 
     @property
     def text(self) -> str:
-        """`12.0`, or `12.0 to 12.9`."""
+        """The ids of the jobs: `12.0`, or `12.0 to 12.9`."""
         name = f"{self.cluster}.{self.first}"
         return name if self.first == self.last else f"{name} to {self.cluster}.{self.last}"
 
 
 def submitting(out: Output, link: Link, annex: str) -> SubmittingView:
-    """What the tools need; a person is told when nothing would run yet."""
+    """Return what the tools need to submit for an annex; print a note if the annex has no nodes yet."""
     if not link.address.local:
         raise NotAtAccessPoint
     access = link.do(jobs.submitting(annex))
@@ -42,7 +42,7 @@ def submitting(out: Output, link: Link, annex: str) -> SubmittingView:
 
 
 def tool(access: SubmittingView, program: str, *words: str, stdin: str | None = None) -> str:
-    """What a tool prints that has to succeed; its complaints go where ours go."""
+    """Run one of HTCondor's tools and return its output; raise SubmitFailed if it fails. Its stderr isn't captured."""
     environment = {**os.environ, **access.environment}
     typed = [access.programs[program], *words]
     try:
@@ -55,5 +55,5 @@ def tool(access: SubmittingView, program: str, *words: str, stdin: str | None = 
 
 
 def clusters(answer: str) -> list[Cluster]:
-    """What condor_submit -terse says it submitted."""
+    """Parse the output of condor_submit -terse."""
     return [Cluster(int(number), int(first), int(last or first)) for number, first, last in TERSE.findall(answer)]

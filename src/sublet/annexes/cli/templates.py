@@ -1,4 +1,4 @@
-"""Templates: the details of leases, under names."""
+"""Commands for templates: the details of leases, saved under names."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _lines(view: TemplateView) -> list[str]:
 
 
 def type_details(details: DetailsView) -> str:
-    """Details as they would be typed."""
+    """Format details as they would be typed."""
     words = [f"--{name} {type_value(name, value)}" for name, value in _list_lines(details)]
     for name, value in _list_options(details):
         flag = scheduler_specs()[name].flag_name
@@ -93,7 +93,7 @@ def type_details(details: DetailsView) -> str:
 
 
 def _list_options(details: DetailsView) -> list[tuple[str, Any]]:
-    """What is asked of the scheduler; each free option as `NAME=VALUE`."""
+    """Return the scheduler options; each free option as `NAME=VALUE`."""
     free = details.scheduler.get("options", {})
     words = tuple(name if value is True else f"{name}={value}" for name, value in free.items())
     return [(name, words if name == "options" else value) for name, value in details.scheduler.items()]

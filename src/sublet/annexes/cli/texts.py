@@ -1,4 +1,4 @@
-"""Resource requests, leases and nodes, as people read them."""
+"""Resource requests, leases and nodes, formatted for people."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STATES = ("up", "starting", "queued", "asked", "dead", "ending", "ended")
 
 
 def describe_plan(plan: PlanView) -> list[str]:
-    """A whole resource request: every line with its source and its flag, what speaks against it, and its cost."""
+    """Describe a complete resource request: every line with its source and flag, the remarks, and the cost."""
     rows = [(SIGNS[row.state], row.field, row.value, row.source, _short(row.limit), row.flag) for row in plan.rows]
     lines = table(("", "WHAT", plan.lease, "FROM", "LIMIT", "CHANGED BY"), rows)
     for row in plan.rows:
@@ -44,7 +44,7 @@ def _short(limit: str) -> str:
 
 
 def describe_charge(cost: CostView | None) -> str:
-    """The same for a column."""
+    """Describe a cost briefly, for a column."""
     if cost is None:
         return ""
     if cost.charged is not None:
@@ -53,7 +53,7 @@ def describe_charge(cost: CostView | None) -> str:
 
 
 def _sum_costs(leases: Iterable[LeaseView]) -> str:
-    """What leases have cost together, in each coin."""
+    """Describe the total cost of leases, in each unit."""
     coins: dict[str, float] = {}
     for cost in (lease.cost for lease in leases if lease.cost and lease.started):
         amount, coin = (cost.node_hours, "node-hours") if cost.charged is None else (cost.charged, cost.coin)
@@ -62,7 +62,7 @@ def _sum_costs(leases: Iterable[LeaseView]) -> str:
 
 
 def overview(annexes: Iterable[AnnexView], now: datetime) -> list[str]:
-    """One line for each annex."""
+    """Format a table with one line for each annex."""
     rows = [_annex_row(annex, now) for annex in annexes]
     return (
         table(
@@ -117,7 +117,7 @@ def _open(annex: AnnexView) -> str:
 
 
 def describe_annex(annex: AnnexView, now: datetime) -> Iterator[str]:
-    """One annex in full: its leases, their nodes, its jobs."""
+    """Describe an annex in full: its leases, their nodes, its jobs."""
     yield f"{annex.name}: {_whom(annex)}"
     if annex.trouble:
         yield f"note: {annex.trouble}"
@@ -173,7 +173,7 @@ def _node(node: NodeStateView, now: datetime) -> tuple[str, ...]:
 
 
 def describe_leases(leases: Iterable[LeaseView], now: datetime) -> list[str]:
-    """Leases as a table: what each was, and how it ended."""
+    """Format leases as a table: what each was, and how it ended."""
     rows = [
         (
             lease.name,

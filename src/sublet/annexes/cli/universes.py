@@ -1,4 +1,4 @@
-"""Refuses what could never run on an annex, before anything is submitted for one."""
+"""Refuses jobs that could never run on an annex, before they are submitted."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from sublet.kernel.errors import BadRequest
 
 
 def refuse_universes(texts: Iterable[str]) -> None:
-    """BadRequest for descriptions, or lines of them, of jobs that would never run on an annex's nodes."""
+    """Raise BadRequest if submit descriptions, or lines of them, use a universe that annexes can't run."""
     for universe in (each for text in texts for each in find_universes(text, _read_if_there)):
         if universe not in ON_NODES:
             raise BadRequest(say_no(universe), hint=INSTEAD)
 
 
 def refuse_universes_of_dag(file: str, words: Iterable[str]) -> None:
-    """The same for the nodes of a DAG; those that run beside the queue itself, as provisioners do, are left alone."""
+    """Raise BadRequest likewise for a DAG's nodes, except those that run at the access point, such as provisioners."""
     base = os.path.dirname(file) if any(word.lower().lstrip("-") == "usedagdir" for word in words) else ""
     for asked in find_universes_of_dag(_read_if_there(file) or "", _read_if_there, base):
         if asked.universe not in ON_NODES | AT_THE_POINT:
@@ -32,7 +32,7 @@ def refuse_universes_of_dag(file: str, words: Iterable[str]) -> None:
 
 
 def _read_if_there(file: str) -> str | None:
-    """A file that is named; one that isn't there may be written later, and is HTCondor's to complain of."""
+    """Read a file; None if it can't be read: it may be written later, and HTCondor reports it otherwise."""
     try:
         with open(file, encoding="utf-8", errors="surrogateescape") as opened:
             return opened.read()

@@ -1,4 +1,4 @@
-"""DAGs of HTCondor jobs: what their manager says of them."""
+"""DAGs of HTCondor jobs, as their managers report them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class QueuedDag:
     name: str
     state: JobWord
     annex: str = ""  # the id of the annex that its nodes name
-    parent: str = ""  # the DAG that it is a part of
+    parent: str = ""  # the DAG of which it is a sub-DAG
     submitted: datetime | None = None
     total: int = 0  # nodes
     done: int = 0
@@ -28,12 +28,12 @@ class QueuedDag:
     ready: int = 0
     unready: int = 0
     failed: int = 0
-    futile: int = 0  # those that can't run because others failed
+    futile: int = 0  # nodes that can't run because others failed
     why: str = ""  # why it is held, or was removed
     code: int | None = None
 
     @property
     def only_provisioner(self) -> bool:
-        """Whether nothing of it is left to do but to end its provisioner, which its manager waits for."""
+        """Whether only the provisioner is left, for which the DAG's manager waits."""
         under_way = self.prerun + self.postrun + self.ready + self.unready
         return self.total > 0 and not under_way and self.queued <= 1 and self.done + self.failed + self.futile > 0

@@ -1,6 +1,6 @@
-"""Inputs that jobs share: which files of a job are worth to lie on a system once, and how the job then names them.
+"""Inputs that jobs share: which files to copy to a system once, and how a job then names them.
 
-A job is rewritten so that it takes the copy where its slot's system has one, and is sent the file everywhere else.
+A job is rewritten so that it uses the copy where its slot's system has one, and is sent the file everywhere else.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from dataclasses import dataclass
 
 from sublet.annexes.model.annex import JOB_KEPT, JOB_TARGET, SLOT_LEASE
 
-LARGE = 16 << 20  # bytes from which on an input is worth it; an image always is
-JOB_INPUTS = "SubletInputs"  # in a job: whether it was looked at: "none" of its files are shared, or "shared"
-JOB_READY = "SubletReady"  # in a job: the leases whose systems have what it shares, or can't have it
-JOB_UNTIL = "SubletUntil"  # in a job: when it waits for that no longer, in seconds since the epoch
-JOB_CONTENT = "SubletContent"  # in a job: the content of what it shares, when it was told where copies are
-JOB_LOOKED = "SubletLooked"  # in a job: when its files were last seen to have that content, in seconds since the epoch
-JOB_IMAGE = "SubletImage"  # in a job: its image, as it was submitted
-JOB_FILES = "SubletFiles"  # in a job: its inputs, as they were submitted
-JOB_PROGRAM = "SubletProgram"  # in a job: its executable, as it was submitted
-JOB_REMAPS = "SubletRemaps"  # in a job: how its inputs are renamed, as it was submitted
-JOB_PULLED = "SubletPulled"  # in a job: why its image, which is in a registry, is pulled by its node
-FAR = "SubletFarMachine"  # in a slot: that its node is behind a spool, so that copies can't be seen from here
+LARGE = 16 << 20  # bytes from which an input is shared; an image always is
+JOB_INPUTS = "SubletInputs"  # in a job: "shared" or "none" of its files are shared; undefined before it was examined
+JOB_READY = "SubletReady"  # in a job: the leases whose systems have its shared files, or can't have them
+JOB_UNTIL = "SubletUntil"  # in a job: until when it waits for them, in seconds since the epoch
+JOB_CONTENT = "SubletContent"  # in a job: the content of its shared files when it was told where copies are
+JOB_LOOKED = "SubletLooked"  # in a job: when its files were last seen to have that content, in epoch seconds
+JOB_IMAGE = "SubletImage"  # in a job: its image, as submitted
+JOB_FILES = "SubletFiles"  # in a job: its inputs, as submitted
+JOB_PROGRAM = "SubletProgram"  # in a job: its executable, as submitted
+JOB_REMAPS = "SubletRemaps"  # in a job: how its inputs are renamed, as submitted
+JOB_PULLED = "SubletPulled"  # in a job: why its registry image is pulled by its node
+FAR = "SubletFarMachine"  # in a slot: that its node is behind a spool, so that copies aren't visible from here
 USEFUL = f"TARGET.{FAR} =?= undefined"
 ABLE = (
     f"{USEFUL} && TARGET.HasTransferInputRemaps =?= true"
     ' && stringListMember("file", TARGET.HasFileTransferPluginMethods ?: "")'
 )
-TREE, PROGRAM = "subletdir", "subletfile"  # methods of the plug-in on nodes; HTCondor takes no dash in their names
+TREE, PROGRAM = "subletdir", "subletfile"  # methods of the plug-in on nodes; HTCondor allows no dash in their names
 NOTE, TREE_NOTE = "subletkept", "subletkeptdir"  # methods of a bridge's plug-in, for a node behind a spool
 ABLE_FAR = (
     f"TARGET.{FAR} =!= undefined && TARGET.HasTransferInputRemaps =?= true"
@@ -39,55 +39,55 @@ ABLE_FAR = (
 ABLE_TREES = f'{ABLE} && stringListMember("{TREE}", TARGET.HasFileTransferPluginMethods ?: "")'
 PLAIN = re.compile(r"[\w.+-]+")  # a name that can be the end of an address
 IN_REGISTRY = re.compile(r"(docker|oras)://[\w.:/@+-]+")  # an image that Apptainer pulls
-BY_APPTAINER = "TARGET.HasDocker =!= true"  # a slot that doesn't give such an image to Docker, which takes no file
-UNSEEN = 60  # seconds that a job with an image, or large inputs, waits to be looked at, and that a look is good for
-PATIENCE = 300  # seconds that it then waits for copies, counted from when its node came up
-PULLING = 2400  # the same for an image of a registry, which is pulled and made there
+BY_APPTAINER = "TARGET.HasDocker =!= true"  # a slot that doesn't give such an image to Docker, which can't use a file
+UNSEEN = 60  # seconds that a job with an image or large inputs waits to be examined, and for which a check is valid
+PATIENCE = 300  # seconds that it then waits for copies, from when its node came up
+PULLING = 2400  # the same for a registry image, which is pulled and converted there
 _HEAVY = (
     f"(MY.ContainerImage =!= undefined || MY.{JOB_KEPT} =!= undefined || (MY.TransferInputSizeMB ?: 0) >= {LARGE >> 20}"
     f" || (MY.ExecutableSize ?: 0) >= {LARGE >> 10})"
 )
 _READY = f'stringListMember(TARGET.{SLOT_LEASE} ?: "", MY.{JOB_READY})'
-# A job that began to wait after the last look, be it released or off its node, may have been given new files meanwhile.
+# A job that began to wait after the last check, because it was released or stopped, may have new files since.
 _LOOKED = (
     f"(MY.EnteredCurrentStatus < (MY.{JOB_LOOKED} ?: 0) || MY.{JOB_READY} =?= undefined"
     f" || time() > MY.EnteredCurrentStatus + {UNSEEN})"
 )
-_CERTAIN = f"time() - (MY.{JOB_LOOKED} ?: 0) <= {UNSEEN}"  # else the file itself is sent
+_CERTAIN = f"time() - (MY.{JOB_LOOKED} ?: 0) <= {UNSEEN}"  # otherwise the file itself is sent
 _LONG_UP = f"time() - (TARGET.DaemonStartTime ?: 0) > {PATIENCE}"
 WAITS = (
     f"(MY.{JOB_TARGET} =?= undefined || (MY.{JOB_INPUTS} =?= undefined"
     f" ? (!{_HEAVY} || time() > (MY.{JOB_UNTIL} ?: (MY.QDate + {UNSEEN})))"
     f" : ((MY.{JOB_READY} =?= undefined || {_READY} || (time() > MY.{JOB_UNTIL} && {_LONG_UP})) && {_LOOKED})))"
 )
-HAS_IMAGE = f'stringListMember(TARGET.{SLOT_LEASE} ?: "", MY.{JOB_READY} ?: "")'  # of a job that brings none
+HAS_IMAGE = f'stringListMember(TARGET.{SLOT_LEASE} ?: "", MY.{JOB_READY} ?: "")'  # for a job that sends no image
 
 
 @dataclass(frozen=True, slots=True)
 class NamedInput:
-    """What a job says of its inputs, as it was submitted."""
+    """A job's inputs, as submitted."""
 
-    directory: str  # that its paths are relative to
-    image: str = ""  # empty: it has none that is a file
+    directory: str  # to which its paths are relative
+    image: str = ""  # empty: it has no image file
     files: tuple[str, ...] = ()  # and directories
     remaps: str = ""
-    program: str = ""  # its executable; empty: it is not sent
-    keeps_paths: bool = False  # whether its files lie there as deep as here
+    program: str = ""  # its executable; empty: it isn't sent
+    keeps_paths: bool = False  # whether relative paths are kept on the node
     address: str = ""  # of its image, if that is in a registry
-    is_session: bool = False  # whether it is a session's: its image alone is shared, and used where it lies
+    is_session: bool = False  # whether it belongs to a session: only its image is shared, and is used in place
 
     def path(self, name: str) -> str:
-        """The whole path of one of its files."""
+        """Return the full path of one of the job's files."""
         return os.path.join(self.directory, name)
 
     @property
     def patience(self) -> int:
-        """How many seconds it waits for copies."""
+        """How many seconds the job waits for copies."""
         return PULLING if self.address else PATIENCE
 
     @property
     def candidates(self) -> tuple[str, ...]:
-        """Those of its files that are here, and can be named otherwise."""
+        """The job's local files that can be given another name."""
         names = [name for name in self.files if not _elsewhere(name) and not self._is_placed(name)]
         if self.is_session:
             return tuple(name for name in names if name == self.image)
@@ -96,41 +96,41 @@ class NamedInput:
         return tuple(dict.fromkeys([*([self.image] if self.image in names else []), *names, *program]))
 
     def _is_placed(self, name: str) -> bool:
-        """Whether the job says itself where it is to lie."""
+        """Whether the job itself determines where the file goes."""
         renamed = {pair.partition("=")[0].strip() for pair in self.remaps.split(";")}
         deep = self.keeps_paths and "/" in name.rstrip("/") and not name.startswith("/")
         return deep or os.path.basename(name.rstrip("/")) in renamed
 
 
 def _elsewhere(name: str) -> bool:
-    """Whether it is an address, or what can't stand in an expression."""
+    """Whether a name is an address, or contains characters that can't be used in an expression."""
     return "://" in name or any(sign in name for sign in '$]"\\\n')
 
 
 def choose_shared(named: NamedInput, sizes: Mapping[str, int], trees: Collection[str] = ()) -> tuple[str, ...]:
-    """Which of its files are worth to lie on a system once: the image, and what is large; `trees` are directories."""
+    """Choose the job's files to copy to the system's cache: its image, and large files; `trees` are directories."""
     here = [name for name in named.candidates if name in sizes]
     worth = [name for name in here if name == named.image or sizes[name] >= LARGE]
     return tuple(name for name in worth if name not in trees or name not in (named.image, named.program))
 
 
 def combine_digests(digests: Mapping[str, str]) -> str:
-    """One text that stands for the content of all files that a job shares; empty for none."""
+    """Return a digest of all files that a job shares; empty if there are none."""
     lines = "\n".join(f"{name} {digest}" for name, digest in sorted(digests.items()))
     return hashlib.sha256(lines.encode(errors="surrogateescape")).hexdigest()[:32] if lines else ""
 
 
 @dataclass(frozen=True, slots=True)
 class InputCopies:
-    """Where one system has a job's shared files, and the leases on it."""
+    """Where one system has copies of a job's shared files, and the leases on that system."""
 
     leases: tuple[str, ...]
-    paths: Mapping[str, str]  # name, as the job says it → the copy's path there
-    trees: frozenset[str] = frozenset()  # those of the names that are directories
+    paths: Mapping[str, str]  # the job's name for it → the copy's path there
+    trees: frozenset[str] = frozenset()  # the names that are directories
 
 
 def rewritten(named: NamedInput, copies: Sequence[InputCopies]) -> dict[str, str]:
-    """The attributes of a job that takes copies where they are; what holds for its slot is chosen when it starts."""
+    """Return the attributes of a job that uses copies where they exist; HTCondor evaluates them for the job's slot."""
     there = [copy for copy in copies if copy.leases and copy.paths and not any(map(_elsewhere, copy.paths.values()))]
     in_place = (named.image, named.address)
     able = ABLE if any(name not in in_place for each in there for name in each.paths) else USEFUL
@@ -161,7 +161,7 @@ def rewritten(named: NamedInput, copies: Sequence[InputCopies]) -> dict[str, str
 
 
 def _rewrite_session(named: NamedInput, there: Sequence[InputCopies]) -> dict[str, str]:
-    """The attributes of a session's job: its image doesn't travel where it is kept, also behind a spool."""
+    """Return the attributes of a session's job: its image isn't sent where it is kept, also behind a spool."""
     if named.address:
         streamed = [(each.leases, each.paths[named.address]) for each in there if named.address in each.paths]
         return {JOB_KEPT: _choose_by_slot(streamed, named.address, "true", certainly="true")}
@@ -175,25 +175,25 @@ def _rewrite_session(named: NamedInput, there: Sequence[InputCopies]) -> dict[st
 
 
 def _files(named: NamedInput, copies: InputCopies) -> str:
-    """The inputs where copies are: an image is used where it lies, other files are copied by the node itself."""
+    """Return the inputs for a slot with copies: an image is used in place, other files are copied by the node."""
     kept = [name for name in named.files if not (name == named.image and name in copies.paths)]
     return ",".join(_address(name, copies) if name in copies.paths else name for name in kept)
 
 
 def _address(name: str, copies: InputCopies) -> str:
-    """Where a node finds a copy: a file, or a directory as one archive."""
+    """Return the address of a copy for a node: of a file, or of a directory's archive."""
     return f"{TREE if name in copies.trees else 'file'}://{by_name(copies.paths[name])}"
 
 
 def _note(name: str, copies: InputCopies) -> str:
-    """What is sent to a bridge in the place of a copy."""
+    """Return what is sent to a bridge in place of a file."""
     if name not in copies.paths:
         return name
     return f"{TREE_NOTE if name in copies.trees else NOTE}://{by_name(copies.paths[name])}"
 
 
 def _remaps(named: NamedInput, copies: Sequence[InputCopies]) -> str:
-    """What a copy is called there → what the job calls it."""
+    """Return HTCondor's remaps from the names of copies to the job's names."""
     names = {
         os.path.basename(by_name(path)): os.path.basename(name)
         for copy in copies
@@ -204,21 +204,21 @@ def _remaps(named: NamedInput, copies: Sequence[InputCopies]) -> str:
 
 
 def by_name(path: str) -> str:
-    """The same copy by a name that no other has: `kept/NAME/NAME` beside `kept/NAME/content`."""
+    """Return the path of the same copy under a unique name: `kept/NAME/NAME` instead of `kept/NAME/content`."""
     place = os.path.dirname(path)
     return f"{place}/{os.path.basename(place)}"
 
 
-Choices = Sequence[tuple[Sequence[str], str]]  # leases, and what holds for their slots
+Choices = Sequence[tuple[Sequence[str], str]]  # leases, and the value for their slots
 
 
 def _choose_by_slot(
     choices: Choices, otherwise: str, able: str, more: tuple[str, Choices] = ("", ()), *, certainly: str = _CERTAIN
 ) -> str:
-    """A string that HTCondor chooses when the job is given to a slot, by the lease that the slot is of.
+    """Return a string expression that HTCondor evaluates when the job gets a slot, by the slot's lease.
 
-    `able` is what a slot must be for these choices, and `more` has others for slots that are otherwise; `certainly` is
-    what tells that a copy is still what it was.
+    `able` is the condition that a slot must meet for the choices; `more` has a condition and choices for other slots.
+    `certainly` is the condition under which a copy is still current.
     """
     if not choices:
         return otherwise

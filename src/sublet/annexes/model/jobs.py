@@ -1,4 +1,4 @@
-"""HTCondor jobs of a person's own queue, and why one that waits does not run."""
+"""HTCondor jobs in a person's own queue, and why a waiting job doesn't run."""
 
 from __future__ import annotations
 
@@ -13,39 +13,39 @@ from sublet.booking.model.amounts import memory_text
 from sublet.kernel.texts import describe_duration
 
 JobWord = Literal["idle", "running", "removed", "completed", "held", "ending", "suspended"]
-SOON = timedelta(minutes=2)  # a job that fits and waits for longer is kept from starting by something else
-SHORTEST = timedelta(minutes=1)  # a job that doesn't say for how long it runs starts on no node that ends before
+SOON = timedelta(minutes=2)  # how long a job that fits may wait before something else must be the reason
+SHORTEST = timedelta(minutes=1)  # a job without a time limit starts on no node that ends sooner
 
 
 @dataclass(frozen=True, slots=True)
 class QueuedJob:
-    """One job that the access point knows."""
+    """One job known to the access point."""
 
     id: str  # 12.0
     state: JobWord
-    name: str  # its batch, else its program
+    name: str  # its batch, or else its program
     annex: str = ""  # the id of the annex that it names
-    node: str = ""  # where it runs, or ran last
+    node: str = ""  # where it runs, or last ran
     submitted: datetime | None = None
     since: datetime | None = None  # when its state began
-    cores: int | None = None  # what it asks for, where it says so plainly
+    cores: int | None = None  # its request, if that is a plain number
     memory: int | None = None  # in bytes
     disk: int | None = None  # in bytes
     gpus: int | None = None
     time: timedelta | None = None
     why: str = ""  # why it is held, or was removed
     code: int | None = None  # its exit code
-    session: str = ""  # the session that it is
-    guest: str = ""  # for whom it runs, if not for the annex's owner
+    session: str = ""  # the session that it runs
+    guest: str = ""  # the person it runs for, if not the annex's owner
     jobset: str = ""
     universe: str = "vanilla"
-    in_place: bool = False  # whether its files are not transferred: it counts on a file system that nodes share
+    in_place: bool = False  # whether its files aren't transferred: it needs a file system shared with nodes
     pulled: str = ""  # why its node pulls its image itself
 
 
 @dataclass(frozen=True, slots=True)
 class NodeRoom:
-    """What one node of an annex has in all, and what of it is free."""
+    """The total and free resources of one node of an annex."""
 
     cores: int
     free_cores: int
@@ -61,7 +61,7 @@ class NodeRoom:
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """Why a job is where it is: a sentence for each reason, and what would help."""
+    """Why a job is in its state: a sentence for each reason, and a hint."""
 
     sentences: tuple[str, ...]
     hint: str = ""
@@ -69,21 +69,21 @@ class Explained:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What is known when a job that waits is explained."""
+    """The facts with which a waiting job is explained."""
 
-    annex: AnnexState | None  # the one that it names, if it is the person's
-    open_annexes: Sequence[str] = ()  # those that run all jobs
-    nodes: Sequence[NodeRoom] | None = None  # None: the access point did not say
-    unmet: Sequence[str] = ()  # conditions of its own that no slot meets
-    exclusive: bool = False  # whether the access point's jobs run on HTCondor's own annexes alone
-    bringing: bool = False  # whether it waits for what it shares with other jobs
+    annex: AnnexState | None  # the annex that it names, if it is the person's
+    open_annexes: Sequence[str] = ()  # annexes that run all jobs
+    nodes: Sequence[NodeRoom] | None = None  # None: the access point didn't answer
+    unmet: Sequence[str] = ()  # requirements of the job that no slot meets
+    exclusive: bool = False  # whether the access point's jobs run only on HTCondor's own annexes
+    bringing: bool = False  # whether it waits for its shared inputs to be copied
 
 
 def _bytes(count: int) -> str:
     return f"{memory_text(count >> 20 << 20)} of"
 
 
-# What a job asks for: its word, and how an amount of it is written.
+# Resources that a job requests, each with the function that formats an amount.
 AMOUNTS: tuple[tuple[str, Callable[[int], str]], ...] = (
     ("cores", str),
     ("memory", _bytes),
@@ -93,7 +93,7 @@ AMOUNTS: tuple[tuple[str, Callable[[int], str]], ...] = (
 
 
 def explain(job: QueuedJob, looked: Looked, now: datetime) -> Explained:
-    """Why a job does not run, or that it does; and why its image has to be pulled in its own time, if it has."""
+    """Explain why a job runs or doesn't, and why its node has to pull its image, if it has."""
     why = _explain_state(job, looked, now)
     if not job.pulled or job.state not in ("idle", "running"):
         return why
@@ -180,13 +180,13 @@ def _waiting(job: QueuedJob, state: AnnexState, looked: Looked, now: datetime) -
 
 
 def _is_draining(state: AnnexState) -> bool:
-    """Whether all nodes that are up take no new jobs."""
+    """Whether all nodes that are up are draining."""
     up = [node for lease in state.leases for node in lease.nodes if node.state == "up"]
     return bool(up) and all(node.draining for node in up)
 
 
 def _fits(job: QueuedJob, state: AnnexState, looked: Looked, now: datetime) -> Explained:
-    """Why a job waits that there is room for."""
+    """Explain why a job waits although there is room for it."""
     name = state.annex.name
     if looked.exclusive:
         return Explained(
@@ -202,7 +202,7 @@ def _fits(job: QueuedJob, state: AnnexState, looked: Looked, now: datetime) -> E
 
 
 def _long_wait(job: QueuedJob, state: AnnexState, now: datetime) -> str:
-    """For how long a job has waited beside nodes that were up, if that is unusual."""
+    """Return how long a job has waited although nodes were up, if that is unusual; otherwise an empty string."""
     starts = [lease.session.started for lease in state.leases if lease.session and lease.session.started]
     since = max([job.since or now, *starts[:1]])
     return describe_duration(_whole(now - since)) if now - since > SOON else ""

@@ -1,4 +1,4 @@
-"""Job sets: HTCondor's files that name a set, a table of values, and jobs that are queued once for each of its rows."""
+"""Job sets: HTCondor files with a name, a table of values, and jobs that are queued once for each row."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from sublet.kernel.errors import BadJobSet
 
 COMMAND = re.compile(r"(name|iterator|job)\b\s*(=?)\s*(.*)", re.IGNORECASE)
-NAME = re.compile(r"[^\"\\$\x00-\x1f\x7f]{1,200}")  # what a ClassAd's string can hold as it is
+NAME = re.compile(r"[^\"\\$\x00-\x1f\x7f]{1,200}")  # what a ClassAd string can hold without escapes
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 QUEUE = re.compile(r"\s*queue\b", re.IGNORECASE)
-BETWEEN = "\x1f"  # HTCondor's own sign between the values of a row, which may themselves have commas and spaces
-Reader = Callable[[str], str]  # the text of a file that a job set names
+BETWEEN = "\x1f"  # HTCondor's separator for the values of a row, which may contain commas and spaces
+Reader = Callable[[str], str]  # returns the text of a file that a job set names
 
 
 @dataclass(frozen=True, slots=True)
 class JobSet:
-    """A job set, as it is submitted: one cluster for each of its jobs."""
+    """A job set to submit: one cluster for each of its jobs."""
 
     name: str
     columns: tuple[str, ...]
@@ -26,7 +26,7 @@ class JobSet:
     jobs: tuple[str, ...]  # submit descriptions, without `queue`
 
     def descriptions(self) -> Iterator[str]:
-        """What condor_submit reads for each of its jobs."""
+        """Yield the submit description of each job."""
         rows = "".join(f"{BETWEEN.join(row)}\n" for row in self.rows)
         for job in self.jobs:
             marks = f'MY.JobSetName = "{self.name}"\nMY.InJobSet = true\n'
@@ -34,7 +34,7 @@ class JobSet:
 
 
 def parse_jobset(text: str, read: Reader, file: str = "the job set") -> JobSet:
-    """Read a job set; BadJobSet names the line that can't be read."""
+    """Parse a job set; raise BadJobSet, which names the line, if it isn't valid."""
     lines = Lines(text, file)
     commands: dict[str, str] = {}
     table: tuple[tuple[str, ...], tuple[tuple[str, ...], ...]] | None = None
@@ -60,14 +60,14 @@ def parse_jobset(text: str, read: Reader, file: str = "the job set") -> JobSet:
 
 
 class Lines:
-    """The lines of a job set, read one after the other; comments and empty lines are passed over."""
+    """Iterator over the lines of a job set, without comments and empty lines."""
 
     def __init__(self, text: str, file: str) -> None:
-        """From the first line on."""
+        """Start at the first line."""
         self._lines, self._file, self._number = text.splitlines(), file, 0
 
     def __iter__(self) -> Iterator[str]:
-        """What is left of them."""
+        """Yield the remaining lines."""
         while self._number < len(self._lines):
             line = self._lines[self._number].strip()
             self._number += 1
@@ -75,7 +75,7 @@ class Lines:
                 yield line
 
     def block(self) -> str:
-        """All lines up to the one that closes a bracket."""
+        """Return all lines up to the closing bracket."""
         first = self._number
         for number in range(first, len(self._lines)):
             if _strip_comment(self._lines[number]) == "}":
@@ -84,12 +84,12 @@ class Lines:
         raise self.wrong("this bracket is never closed")
 
     def wrong(self, why: str) -> BadJobSet:
-        """The error for the line that was read last."""
+        """Return the error for the line that was read last."""
         return BadJobSet(file=f"{self._file}, line {self._number}", why=why)
 
 
 def _table(rest: str, lines: Lines, read: Reader) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """`table NAMES FILE` or `table NAMES {`, and its rows."""
+    """Parse `table NAMES FILE` or `table NAMES {`, and the rows."""
     words = rest.replace(",", " ").split()
     if len(words) < 3 or words[0].lower() != "table":
         raise lines.wrong("an iterator is written as: table NAMES FILE, or table NAMES { … }")
@@ -110,7 +110,7 @@ def _table(rest: str, lines: Lines, read: Reader) -> tuple[tuple[str, ...], tupl
 
 
 def _job(rest: str, lines: Lines, read: Reader) -> str:
-    """`job [x=foo,y=bar] FILE` or `job [x=foo,y=bar] {`: a submit description in which names are as they are mapped."""
+    """Parse `job [x=foo,y=bar] FILE` or `job [x=foo,y=bar] {`: a submit description with its variables renamed."""
     words = rest.replace(",", " ").split()
     if not words:
         raise lines.wrong("a job is written as: job FILE, or job { … }")
@@ -123,7 +123,7 @@ def _job(rest: str, lines: Lines, read: Reader) -> str:
 
 
 def _drop_queue_lines(text: str) -> Iterator[str]:
-    """The lines of a description without `queue`, which a job set disregards, and without the rows that it lists."""
+    """Yield the lines of a description without `queue` statements and their rows, which a job set ignores."""
     listing = False
     for line in text.splitlines():
         if listing:
@@ -135,7 +135,7 @@ def _drop_queue_lines(text: str) -> Iterator[str]:
 
 
 def _map_variables(text: str, names: Mapping[str, str]) -> str:
-    """A description in which `$(x)` is written with the other name."""
+    """Replace the variables `$(x)` of a description by their mapped names."""
     return re.sub(r"\$\(([^):]+)", lambda match: f"$({names.get(match[1].strip().lower(), match[1])}", text)
 
 

@@ -1,4 +1,4 @@
-"""How an annex is: each lease and each of its nodes, from what was recorded and from what its slots say now."""
+"""The state of an annex: each lease and node, from what was recorded and from what its slots report now."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from sublet.systems.model.allocation import Cost
 
 PENDING = frozenset({Phase.OFFERED, Phase.ACCEPTED, Phase.WAITING, Phase.PREPARING})
 LEAST_SILENCE = timedelta(seconds=8)
-MISSED = 3  # updates that a node must miss to be called dead
-SILENT = timedelta(seconds=25)  # how long a pilot that asks every 10 s may not ask
-UNSEEN = timedelta(seconds=60)  # how long a pilot may take until its slots are seen
+MISSED = 3  # updates that a node must miss to count as dead
+SILENT = timedelta(seconds=25)  # how long a pilot, which calls every 10 s, may be silent
+UNSEEN = timedelta(seconds=60)  # how long it may take until a pilot's slots are seen
 
 LeaseWord = Literal["asked", "queued", "starting", "up", "dead", "ending", "ended"]
 NodeWord = Literal["starting", "up", "dead", "ended"]
@@ -26,7 +26,7 @@ NodeWord = Literal["starting", "up", "dead", "ended"]
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """What one node of a lease offers, as the access point heard it last."""
+    """The resources of one node of a lease, as last reported to the access point."""
 
     lease: str
     node: int
@@ -38,12 +38,12 @@ class Slots:
     gpus: int
     heard: datetime
     interval: timedelta  # between two updates
-    slots: int = 0  # of equal size; 0: one, which is cut up as jobs need
+    slots: int = 0  # of equal size; 0: one, which is divided as jobs need
 
 
 @dataclass(frozen=True, slots=True)
 class NodeState:
-    """One node of a lease."""
+    """The state of one node of a lease."""
 
     number: int
     node: str
@@ -56,30 +56,30 @@ class NodeState:
     gpus: int = 0
     heard: datetime | None = None
     why: str = ""
-    draining: bool = False  # whether it takes no new jobs, and ends after those that run
+    draining: bool = False  # whether it takes no new jobs, and ends after the running ones
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseState:
-    """One lease, and what has come of it."""
+    """The state of one lease."""
 
     lease: Lease
     state: LeaseWord
-    why: str = ""  # why it is so, in words
+    why: str = ""  # why it is in this state
     session: Session | None = None
     nodes: tuple[NodeState, ...] = ()
-    cost: Cost | None = None  # so far; None: nothing is known of it any more
+    cost: Cost | None = None  # so far; None: it is no longer known
 
     @property
     def expected(self) -> Predicted | None:
-        """When it is expected to start, while it waits."""
+        """When the lease is expected to start, while it is queued."""
         terms = self.session.offer.terms if self.session else None
         return terms if self.state == "queued" and isinstance(terms, Predicted) else None
 
 
 @dataclass(frozen=True, slots=True)
 class JobCounts:
-    """The jobs that name an annex."""
+    """The numbers of jobs that name an annex."""
 
     idle: int = 0
     running: int = 0
@@ -88,16 +88,16 @@ class JobCounts:
 
 @dataclass(frozen=True, slots=True)
 class AnnexState:
-    """An annex, its leases, and the jobs that name it."""
+    """The state of an annex, its leases, and the jobs that name it."""
 
     annex: Annex
     leases: tuple[LeaseState, ...]
-    jobs: JobCounts | None = None  # None: the access point did not say
-    trouble: str = ""  # why nodes and jobs can't be told
+    jobs: JobCounts | None = None  # None: the access point didn't answer
+    trouble: str = ""  # why the state of nodes and jobs isn't known
 
 
 def nodes_of(pilots: Sequence[Pilot], slots: Iterable[Slots] | None, now: datetime) -> tuple[NodeState, ...]:
-    """Each node that a pilot of the lease was on, and how it is; by its pilot's own word where slots can't be told."""
+    """Return the state of each node with a pilot; from the pilots' own reports if the slots aren't known."""
     if slots is None:
         return tuple(_by_its_word(pilot, now) for pilot in pilots)
     by_number = {slot.node: slot for slot in slots}
@@ -143,14 +143,14 @@ def _node(pilot: Pilot, slots: Slots | None, now: datetime) -> NodeState:
 
 
 def state_of(lease: Lease, session: Session | None, nodes: Sequence[NodeState]) -> tuple[LeaseWord, str]:
-    """Where a lease is, and why."""
+    """Return the state of a lease, and the reason."""
     if lease.ended:
         return "ended", lease.why
     if session is None:
         return "asked", "it is being sent"
     if session.cancel_by or session.phase in ENDING:
         return "ending", session.condition
-    if session.phase in PENDING and not nodes:  # nodes report before their system is asked again
+    if session.phase in PENDING and not nodes:  # nodes report before their system is polled again
         return "queued", session.condition
     words = {node.state for node in nodes}
     if "up" in words:

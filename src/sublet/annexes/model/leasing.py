@@ -1,4 +1,4 @@
-"""A resource request before it is sent: every line, where it came from, what changes it, and what speaks against it."""
+"""A resource request before it is submitted: every line, with its source, its flag and the findings about it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ YOU = "you"
 DEFAULT = "default"
 DEFAULTS = Details(nodes=1, lifetime=timedelta(hours=1), idle=timedelta(minutes=5))
 SHORTEST = timedelta(minutes=1)
-# The lines of a resource request, and what one says of which nobody said anything.
+# The lines of a resource request, and the text of each that has no value.
 LINES = {
     "system": "",
     "queue": "whichever fits",
@@ -35,20 +35,20 @@ LINES = {
     "idle": "",
     "carry": "as the pilot finds out: direct, else spool",
 }
-OF_A_QUEUE: dict[str, Any] = {**dict.fromkeys(WITHOUT_DISK), "slots": None}  # of no meaning in another
+OF_A_QUEUE: dict[str, Any] = {**dict.fromkeys(WITHOUT_DISK), "slots": None}  # have no meaning in another queue
 OF_A_SYSTEM: dict[str, Any] = {
     "system": "",
     "queue": "",
     "project": "",
     "scheduler": NOTHING_ASKED,
     **OF_A_QUEUE,
-}  # and on another system
-_SAME = {"time": "lifetime"}  # what the check of a system calls otherwise
+}  # have no meaning on another system
+_SAME = {"time": "lifetime"}  # names in a system check that differ from the fields of a lease
 
 
 @dataclass(frozen=True, slots=True)
 class RequestRow:
-    """One line of a resource request, and what the system says to it."""
+    """One line of a resource request, and the system's finding about it."""
 
     field: str
     value: str
@@ -62,7 +62,7 @@ class RequestRow:
 
 @dataclass(frozen=True, slots=True)
 class LeasePlan:
-    """A resource request, whole."""
+    """A complete resource request."""
 
     details: Details
     rows: tuple[RequestRow, ...]
@@ -70,7 +70,7 @@ class LeasePlan:
 
     @property
     def refused(self) -> bool:
-        """Whether anything of it would be refused."""
+        """Whether any line of the request would be refused."""
         return any(row.state == "error" for row in self.rows)
 
 
@@ -78,12 +78,12 @@ Sources = Sequence[tuple[str, Details]]
 
 
 def system_of(sources: Sources) -> str:
-    """The system that the first source that names one names."""
+    """Return the system of the first source that names one."""
     return next((details.system for _, details in sources if details.system), "")
 
 
 def plan(sources: Sources, system: System, *, today: date | None = None, jobs: int = 1) -> LeasePlan:
-    """The request that sources make for a system, the first that says something of a line winning; `jobs` are there."""
+    """Combine sources into a request to a system; the first value of a line wins. `jobs` counts all leases there."""
     own = Details(system=system.name, queue=system.queue, project=system.project)
     suited = _drop_unsuited(sources, system.name)
     details, lines = fill_details([*suited, (f"how {system.name} was added", own), (DEFAULT, DEFAULTS)])
@@ -103,12 +103,12 @@ def plan(sources: Sources, system: System, *, today: date | None = None, jobs: i
 
 
 def queue_of(details: Details, system: System) -> Queue | None:
-    """The queue that a lease is in, as far as anything is known of it."""
+    """Return the queue of a lease, as far as it is known."""
     return system.find_queue(details.queue) or queue_for(system, _wish(details, 1))
 
 
 def _drop_unsuited(sources: Sources, system: str) -> list[tuple[str, Details]]:
-    """The part of each source that makes sense on this system, and in the queue that the first of them names."""
+    """Return the part of each source that applies to this system, and to the queue that the first of them names."""
     here = [
         (source, details if details.system in ("", system) else replace(details, **OF_A_SYSTEM))
         for source, details in sources
@@ -136,7 +136,7 @@ def _wish(details: Details, jobs: int) -> Wish:
 
 
 def _with_cores(details: Details, lines: tuple[Line, ...], queue: Queue | None) -> tuple[Details, tuple[Line, ...]]:
-    """Cores that nobody said: all of whole nodes, one of a single node; of several shared ones they must be said."""
+    """Fill in unspecified cores: all of a whole node, or one of a single node; of several shared nodes none."""
     if details.cores is not None:
         return details, lines
     cores, source = (1, DEFAULT) if details.nodes == 1 else (None, "")
@@ -154,14 +154,14 @@ def _row(field: str, details: Details, lines: Sequence[Line], finding: SystemFin
 
 
 def _make_asked_row(name: str, details: Details, lines: Sequence[Line], finding: SystemFinding | None) -> RequestRow:
-    """A line that is there only if somebody says it: what is asked of the scheduler."""
+    """Return the row of a scheduler option, which exists only if the option was given."""
     source = next((line.source for line in lines if line.name == name), DEFAULT)
     value = describe_option(getattr(details.scheduler, name))
     return _with_finding(RequestRow(name, value, source, scheduler_specs()[name].flag_name), finding)
 
 
 def describe_option(value: Any) -> str:
-    """What is asked of a scheduler, as a line has it."""
+    """Format a scheduler option's value."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return ", ".join(value) if isinstance(value, tuple) else str(value)
@@ -174,7 +174,7 @@ def _with_finding(row: RequestRow, finding: SystemFinding | None) -> RequestRow:
 
 
 def _other(finding: SystemFinding) -> RequestRow:
-    """What a system wants and no line says: a flag says it, or what is known of the system."""
+    """Return a row for a finding that belongs to no line, with the flag or file that changes it."""
     flags = {"jobs": "", "system": "--system", "constraint": "--constraint", "option": "--option"}
     flag = flags.get(finding.field, "the system's file")
     return RequestRow(
@@ -183,7 +183,7 @@ def _other(finding: SystemFinding) -> RequestRow:
 
 
 def _own_checks(rows: Sequence[RequestRow], details: Details, queue: Queue | None) -> Iterator[RequestRow]:
-    """What no system would refuse, and makes no sense."""
+    """Yield the rows, with added findings about values that no system would refuse but that make no sense."""
     whole = queue is not None and queue.sharing == "whole"
     lifetime, idle = details.lifetime or SHORTEST, details.idle or SHORTEST
     for row in rows:
@@ -204,7 +204,7 @@ def _own_checks(rows: Sequence[RequestRow], details: Details, queue: Queue | Non
 
 
 def _check_slots(row: RequestRow, details: Details) -> RequestRow:
-    """As many slots of equal size as a node is to have: each needs a core, and what can't be shared out is unused."""
+    """Check the number of slots: each needs a core, and cores or GPUs that can't be divided equally stay unused."""
     slots = details.slots or 1
     if details.cores is not None and slots > details.cores:
         message = f"{slots} slots need a core each, and a node has {details.cores}."
@@ -218,7 +218,7 @@ def _check_slots(row: RequestRow, details: Details) -> RequestRow:
 
 
 def text_of(field: str, value: object) -> str:
-    """The value of a line, as a person reads it."""
+    """Format the value of a line for people."""
     if value in ("", None):
         return LINES[field]
     if isinstance(value, timedelta):
@@ -227,5 +227,5 @@ def text_of(field: str, value: object) -> str:
 
 
 def type_value(field: str, value: object) -> str:
-    """The value of a line, as it is typed."""
+    """Format the value of a line as it is typed."""
     return duration_text(value) if isinstance(value, timedelta) else text_of(field, value)

@@ -1,4 +1,4 @@
-"""How a pilot that could not do its work ends: the exit code of its program, and what that means."""
+"""How a pilot that couldn't do its work ends: its exit codes and their meanings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Universes of HTCondor jobs: which run on the nodes of an annex, and which a submit description or a DAG asks for."""
+"""Universes of HTCondor jobs: which of them annexes can run, and which a submit description or a DAG uses."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-Reader = Callable[[str], str | None]  # the text of a file; None if it can't be read, as one that is yet to be written
+Reader = Callable[[str], str | None]  # returns a file's text; None if it can't be read
 VANILLA, SCHEDULER, LOCAL = 5, 7, 12
 NAMES = {
     1: "standard",
@@ -21,7 +21,7 @@ NAMES = {
     13: "vm",
 }
 ON_NODES = frozenset({"vanilla", "container", "docker"})
-AT_THE_POINT = frozenset({NAMES[SCHEDULER], NAMES[LOCAL]})  # beside the queue itself: managers of DAGs, for one
+AT_THE_POINT = frozenset({NAMES[SCHEDULER], NAMES[LOCAL]})  # beside the queue itself, such as managers of DAGs
 INSTEAD = "Leave the line out: a program that starts Java or MPI itself is a job of universe vanilla."
 
 _UNIVERSE = re.compile(r"""^\s*["']?\s*universe\s*=\s*([a-z]+|\d+)""", re.IGNORECASE | re.MULTILINE)
@@ -29,29 +29,29 @@ _INCLUDE = re.compile(r"^\s*include(?:\s+ifexist)?\s*:\s*(\S.*?)\s*$", re.IGNORE
 _VARIABLE = re.compile(r"""\buniverse\s*=\s*["']\s*([a-z]+|\d+)""", re.IGNORECASE)
 _NODES = frozenset({"job", "final", "service", "provisioner"})
 _PARTS = frozenset({"splice", "subdag"})
-_DEEPEST = 20  # files that name one another
+_DEEPEST = 20  # nesting depth of files that include one another
 
 
 @dataclass(frozen=True, slots=True)
 class AskedUniverse:
-    """A universe that a description asks for, and the node of a DAG that it is of, if it is of one."""
+    """A universe that a description uses, and the DAG node of that description, if any."""
 
     universe: str
     node: str = ""
 
 
 def say_no(universe: str) -> str:
-    """That jobs of a universe do not run on an annex."""
+    """Return the message that jobs of a universe don't run on an annex."""
     return f"Jobs of universe {universe} don't run on an annex: vanilla, container and docker do."
 
 
 def name_universe(number: int) -> str:
-    """What HTCondor calls one."""
+    """Return HTCondor's name for a universe."""
     return NAMES.get(number, str(number))
 
 
 def find_universes(text: str, read: Reader, deep: int = 0) -> Iterator[str]:
-    """Those that a submit description asks for, also in what it includes."""
+    """Yield the universes that a submit description uses, also in included files."""
     for word in _UNIVERSE.findall(text):
         yield name_universe(int(word)) if word.isdecimal() else word.lower()
     for file in _INCLUDE.findall(text) if deep < _DEEPEST else ():
@@ -59,7 +59,7 @@ def find_universes(text: str, read: Reader, deep: int = 0) -> Iterator[str]:
 
 
 def find_universes_of_dag(text: str, read: Reader, base: str = "", deep: int = 0) -> Iterator[AskedUniverse]:
-    """Those that the nodes of a DAG ask for, of its splices and sub-DAGs too, and their inline descriptions."""
+    """Yield the universes that a DAG's nodes use, also in splices, sub-DAGs and inline descriptions."""
     if deep > _DEEPEST:
         return
     for words, block in _commands(text):
@@ -75,7 +75,7 @@ def find_universes_of_dag(text: str, read: Reader, base: str = "", deep: int = 0
 
 
 def _find_in_file(words: Sequence[str], read: Reader, base: str, deep: int) -> Iterator[AskedUniverse]:
-    """`WORD NODE FILE [DIR PLACE]`, of which the first word says what the file is."""
+    """Parse `WORD NODE FILE [DIR PLACE]`, where WORD tells the type of the file."""
     if len(words) < 3:
         return
     upper = [word.upper() for word in words]
@@ -93,7 +93,7 @@ def _below(read: Reader, place: str) -> Reader:
 
 
 def _commands(text: str) -> Iterator[tuple[list[str], str | None]]:
-    """The lines of a DAG, each as its words, and the description that is written in the file itself, if it has one."""
+    """Yield each command of a DAG as a list of words, with its inline description or None."""
     lines = iter(text.replace("\\\n", " ").splitlines())
     for line in lines:
         words = [word.strip('"') for word in line.split()]

@@ -1,4 +1,4 @@
-"""Annexes: the list, one with its leases and nodes, and what can be done with it without a terminal."""
+"""Web pages of annexes: the list, one annex with its leases and nodes, and changes that need no terminal."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ TONES: dict[LeaseWord | NodeWord, str] = {
 
 
 async def listing(request: Request) -> Response:
-    """The visitor's annexes."""
+    """Show the visitor's annexes."""
     who = await visitor(request)
     states = await service_of(request).annexes.status.annex_states(who.person)
     return page(request, "annexes.html", who, annexes=states, lease_tones=TONES)
 
 
 async def look(request: Request) -> Response:
-    """One annex."""
+    """Show one annex."""
     return await _page(request)
 
 
@@ -61,7 +61,7 @@ async def _page(request: Request, wrong: SubletError | None = None) -> Response:
 
 
 async def change(request: Request) -> Response:
-    """Open, close, take back a lease that waits, end one or all; what ends something is asked about first."""
+    """Open or close an annex, cancel a queued lease, or end one or all leases; ask for confirmation before ending."""
     act = change_of(request, CHANGES)
     who, form = await read_form(request)
     name, word = request.path_params["name"], request.path_params["change"]
@@ -77,7 +77,7 @@ async def change(request: Request) -> Response:
 
 
 def _lease(name: str, form: dict[str, str]) -> str:
-    """One lease of the annex, if the form names one."""
+    """Return the name of the lease in the form, or else of the whole annex."""
     number = form.get("lease", "")
     return f"{name}#{number}" if number else name
 
@@ -98,8 +98,8 @@ async def _shutdown(service: Service, name: str, person: Person, form: dict[str,
     await service.annexes.leases.shutdown(_lease(name, form), person)
 
 
-MOST = 20  # of what is over
-ENDING = ("cancel", "shutdown")  # asked about first
+MOST = 20  # ended leases, and events, that are shown
+ENDING = ("cancel", "shutdown")  # need a confirmation
 CHANGES: dict[str, Callable[[Service, str, Person, dict[str, str]], Awaitable[None]]] = {
     "open": _open,
     "close": _close,

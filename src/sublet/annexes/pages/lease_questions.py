@@ -1,4 +1,4 @@
-"""What a person is asked before a lease ends: how many jobs run on its nodes, and which."""
+"""The question before a lease ends: how many jobs run on its nodes, and which."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RUNNING = ("running", "suspended")
 
 
 async def ask_about_lease(service: Service, name: str, person: Person, *, queued: bool = False) -> Confirmation:
-    """Before the leases that a name means are ended, or taken back while they wait in a queue."""
+    """Return the question before the leases that a name means are ended or, if `queued`, cancelled."""
     state = await service.annexes.status.annex_state(name, person)
     annex = f"/web/annexes/{quote(state.annex.name)}"
     if queued:
@@ -45,7 +45,7 @@ def _effects(live: Sequence[LeaseState], running: int, trouble: str) -> tuple[st
 async def _running_jobs(
     service: Service, state: AnnexState, live: Sequence[LeaseState], person: Person
 ) -> tuple[Affected, ...]:
-    """The jobs that run on nodes of these leases, where the access point tells them."""
+    """Return the running jobs of the annex or on these leases' nodes; none if the access point doesn't answer."""
     try:
         listed = (await service.annexes.jobs.jobs(person)).jobs
     except SubletError:

@@ -1,1 +1,1 @@
-"""What annexes are made of on HTCondor's side: the access point, its tokens and tools, and what a lease starts."""
+"""HTCondor's side of annexes: the access point, its tokens and tools, and the program that a lease starts."""

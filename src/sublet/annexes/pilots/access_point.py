@@ -1,7 +1,7 @@
-"""The access point: where a person's HTCondor jobs wait, and where pilots come to run them.
+"""The access point: where a person's HTCondor jobs wait, and where pilots attach to run them.
 
-The machine's own is used if it has one that takes the person's jobs; else Sublet runs one as the person. Either way
-pilots gather at a collector of the person's own, so that no administrator has to allow anything.
+The machine's own access point is used if it accepts the person's jobs; otherwise Sublet runs one as the person. Either
+way pilots report to the person's own collector, so that no administrator has to allow anything.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ PORTABLE_LEASE, STEADY_LEASE = timedelta(minutes=20), timedelta(minutes=2)
 
 @dataclass(frozen=True)
 class WantedPoint:
-    """What an operator has set of it."""
+    """An operator's settings for the access point."""
 
     use: Literal["any", "own", "machine"] = "any"
-    address: str = ""  # where nodes connect to; empty: this machine's own on the way to the system
-    bind: str = ""  # this machine's own address, where `address` is one that passes connections on
-    port: int = 0  # 0: the first that is free, from HTCondor's own on
-    lease: timedelta | None = None  # None: by what sort of machine this is
+    address: str = ""  # where nodes connect to; empty: this machine's address towards the system
+    bind: str = ""  # this machine's own address, if `address` is that of a forwarder
+    port: int = 0  # 0: the first free one, from HTCondor's own on
+    lease: timedelta | None = None  # None: depends on the type of machine
 
 
 class AccessPoint(Protocol):
-    """What the service asks of one. `tools` are for jobs, `gathering` for what pilots tell."""
+    """What the service needs of an access point; `tools` are for jobs, `gathering` for what pilots report."""
 
     kind: str  # "own" or "machine"
     tools: Tools
-    note: str  # what a person should know of it
+    note: str  # a remark for the person
 
     @property
     def gathering(self) -> Tools:
@@ -50,46 +50,46 @@ class AccessPoint(Protocol):
 
     @property
     def contact(self) -> Contact:
-        """What a pilot must know to find it."""
+        """What a pilot must know to find the access point."""
         ...
 
     @property
     def lease(self) -> timedelta:
-        """How long a job outlives a lost connection to its node; say it when submitting."""
+        """How long a job survives a lost connection to its node; must be given at submission."""
         ...
 
     async def start(self, now: datetime) -> None:
-        """Make sure that it runs and answers. Call it at the start and every half minute: it mends what it can."""
+        """Make sure that the access point runs and answers; called at the start and every half minute to repair it."""
         ...
 
     async def stop(self) -> None:
-        """End what Sublet started of it; the queue stays."""
+        """Stop what Sublet started; the queue is kept."""
         ...
 
     async def pilot_tokens(self, lifetime: timedelta, now: datetime) -> Mapping[str, str]:
-        """The tokens that a new pilot needs, by the names of their files."""
+        """Return the tokens that a new pilot needs, by file name."""
         ...
 
     def keep_token(self, pilot: str, token: str) -> None:
-        """Keep the token by which the owner, and nobody else, can stop a pilot."""
+        """Store the token with which only the owner can stop a pilot."""
         ...
 
     def drop_token(self, pilot: str) -> None:
-        """Forget a pilot's token."""
+        """Delete a pilot's token."""
         ...
 
 
 async def find_access_point(home: Path, wanted: WantedPoint, host: str = "") -> AccessPoint:
-    """The access point of whoever runs this, settled but not started; `host` is the system that must reach it.
+    """Find or configure the access point, without starting it; `host` is the system that must reach it.
 
-    What was settled before is kept: the address changes only when the machine has it no longer, or when it is set.
+    Earlier decisions are kept: the address changes only if the machine no longer has it, or if it is set.
     """
     release = find_release(home / "htcondor")
     own = OwnAccessPoint(home / "ap", release)
     address = _address(own, wanted, host)
     lease = wanted.lease or usual_lease()
     schedd = None
-    ours = os.environ.get("CONDOR_CONFIG") == own.tools.configuration  # who uses HTCondor's tools may have set that
+    ours = os.environ.get("CONDOR_CONFIG") == own.tools.configuration  # people may set it for HTCondor's tools
     if wanted.use != "own" and not ours and not (wanted.use == "any" and own.has_jobs()):
         make_private(own.directory)
         schedd = await find_machine_schedd(Tools(release), own.directory)
@@ -115,12 +115,12 @@ def _unusable(obstacle: Unusable | None) -> AccessPointFailed:
 
 
 def usual_lease() -> timedelta:
-    """How long a job outlives a lost connection to its node by what sort of machine this is, where nobody set it."""
+    """Return how long a job survives a lost connection by default, which depends on the type of machine."""
     return PORTABLE_LEASE if is_portable() else STEADY_LEASE
 
 
 def read_access_point(home: Path) -> OwnAccessPoint | None:
-    """What was settled before, if anything was; nothing is asked or started."""
+    """Return the access point that was configured before, or None; nothing is queried or started."""
     try:
         own = OwnAccessPoint(home / "ap", find_release(home / "htcondor"))
         _ = own.ground

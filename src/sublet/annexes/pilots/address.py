@@ -1,4 +1,4 @@
-"""Where an access point can be found: this machine's addresses and ports."""
+"""Addresses and ports of this machine at which an access point can be reached."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pathlib import Path
 
 from sublet.kernel.errors import AccessPointFailed
 
-FIRST_PORT, LAST_PORT = 9618, 9717  # HTCondor's own, and as many as there may be people on one machine
-_ANYWHERE = "192.0.2.1"  # an address of nobody's (RFC 5737)
-_PORTABLE = {"8", "9", "10", "14", "30", "31", "32"}  # laptops, notebooks, tablets: SMBIOS's types of chassis
+FIRST_PORT, LAST_PORT = 9618, 9717  # from HTCondor's own, one for each person on a machine
+_ANYWHERE = "192.0.2.1"  # a reserved address (RFC 5737)
+_PORTABLE = {"8", "9", "10", "14", "30", "31", "32"}  # SMBIOS chassis types of laptops, notebooks and tablets
 
 
 def towards(host: str) -> str:
-    """This machine's address on the way to another one, or to anywhere if that has no address; nothing is sent."""
+    """Return this machine's address towards a host, or towards anywhere if the host has no address; sends nothing."""
     for far in (host, _ANYWHERE):
         try:
             family, kind, protocol, _, place = socket.getaddrinfo(far, 9, type=socket.SOCK_DGRAM)[0]
@@ -22,7 +22,7 @@ def towards(host: str) -> str:
                 probe.connect(place)
                 return str(probe.getsockname()[0])
         except (OSError, UnicodeError):
-            continue  # a name of ~/.ssh/config's, or no way there
+            continue  # an alias of ~/.ssh/config, or no route
     raise AccessPointFailed(
         why=f"this machine knows no way to {host}",
         hint="Set `address` in the section [annex] of sublet.toml to the one that nodes can connect to.",
@@ -30,12 +30,12 @@ def towards(host: str) -> str:
 
 
 def is_here(address: str) -> bool:
-    """Whether an address is one of this machine's."""
+    """Whether an address belongs to this machine."""
     return can_listen(address, 0)
 
 
 def can_listen(address: str, port: int) -> bool:
-    """Whether a port of an address can be listened on now."""
+    """Whether a port of an address is free to listen on."""
     family = socket.AF_INET6 if ip_address(address).version == 6 else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -47,7 +47,7 @@ def can_listen(address: str, port: int) -> bool:
 
 
 def free_port(address: str) -> int:
-    """The first port from HTCondor's own on that nobody has."""
+    """Return the first free port, from HTCondor's own on."""
     for port in range(FIRST_PORT, LAST_PORT + 1):
         if can_listen(address, port):
             return port
@@ -58,12 +58,12 @@ def free_port(address: str) -> int:
 
 
 def is_portable(dmi: Path = Path("/sys/class/dmi/id"), power: Path = Path("/sys/class/power_supply")) -> bool:
-    """Whether this machine is one that is carried about and closed: then connections to it are often lost."""
+    """Whether this machine is portable, so that connections to it are often lost."""
     try:
         if (dmi / "chassis_type").read_text().strip() in _PORTABLE:
             return True
     except OSError:
-        pass  # not told; a battery tells as well
+        pass  # unknown: look for a battery
     return any((supply / "capacity").exists() and _is_battery(supply) for supply in sorted(power.glob("BAT*")))
 
 

@@ -1,4 +1,4 @@
-"""What a pilot fetches when it starts, and while it runs: scripts, configuration, tokens, its own key; as one tar."""
+"""What a pilot fetches when it starts, and while it runs: scripts, configuration, tokens and its key, as one tar."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from sublet.kinds.pilot import assign_variables, script
 from sublet.platforms.batch.fetching import PLUGIN, read_program
 from sublet.platforms.htcondor.configuration import PLUGINS, STRICT, attribute, places, write_lines
 
-DRAINED = timedelta(seconds=2)  # after which a node without jobs ends that is being drained
-OLDEST = 23  # HTCondor's version from which on a node attaches directly to an access point
-SHORTEST = 10  # seconds that a job which says nothing of its length is given at least
-SHORTEST_MARGIN = timedelta(seconds=12)  # the session's own end is near, and HTCondor needs a moment
-# How often a job's starter says that it lives. Its lease counts from the last time, and the access point gives the
-# connection up after three times the longest; HTCondor's own defaults are five minutes, and two and a half hours.
+DRAINED = timedelta(seconds=2)  # idle time after which a draining node ends
+OLDEST = 23  # the first version of HTCondor with which a node can attach directly to an access point
+SHORTEST = 10  # seconds assumed for a job without a time limit
+SHORTEST_MARGIN = timedelta(seconds=12)  # before the end of its session, as HTCondor needs a moment
+# The interval of a starter's heartbeats. A job's lease counts from the last of them, and the access point gives up the
+# connection after three times the longest interval; HTCondor's defaults are five minutes, and two and a half hours.
 HEARTBEAT = {
     "STARTER_INITIAL_UPDATE_INTERVAL": "1",
     "STARTER_UPDATE_INTERVAL": "15",
@@ -48,7 +48,7 @@ ADVERTISED = (SLOT_ANNEX, SLOT_LEASE, SLOT_NODE, SLOT_OPEN, SLOT_SESSIONS, SLOT_
 
 @dataclass(frozen=True)
 class PilotPlan:
-    """What is decided for one pilot, as of now."""
+    """The plan of one pilot, as of now."""
 
     annex: str
     lease: str
@@ -57,25 +57,25 @@ class PilotPlan:
     idle: timedelta
     lifetime: timedelta
     to: Contact
-    sessions: bool = False  # for sessions alone, not for jobs
-    draining: bool = False  # takes no new jobs, and ends after those that run
-    lines: tuple[str, ...] = ()  # of configuration, that its system's file adds
-    slots: int = 0  # of equal size; 0: one, which is cut up as jobs need
+    sessions: bool = False  # takes only sessions, no other jobs
+    draining: bool = False  # takes no new jobs, and ends after the running ones
+    lines: tuple[str, ...] = ()  # configuration lines that its system's file adds
+    slots: int = 0  # of equal size; 0: one, which is divided as jobs need
 
     @property
     def name(self) -> str:
-        """What it is called, everywhere."""
+        """The pilot's name."""
         return pilot_name(self.lease, self.number)
 
     @property
     def margin(self) -> timedelta:
-        """How long before its time is over it lets go of its jobs, so that none is lost."""
+        """How long before its end the pilot releases its jobs, so that none is lost."""
         return min(max(SHORTEST_MARGIN, self.lifetime / 8), timedelta(minutes=1))
 
 
 @dataclass(frozen=True)
 class Calling:
-    """How a pilot asks the service, how often, and with which secret."""
+    """How a pilot calls the service, how often, and with which secret."""
 
     urls: tuple[str, ...]
     pin: str
@@ -84,29 +84,29 @@ class Calling:
 
 
 def pilot_name(lease: str, number: int) -> str:
-    """A pilot's name."""
+    """Return a pilot's name."""
     return f"{lease}-{number}"
 
 
 def trust_domain(lease: str, number: int) -> str:
-    """In whose name orders to one pilot are signed: nobody else's tokens count there."""
+    """Return the trust domain that signs orders to one pilot, which accepts no other tokens."""
     return f"ep.{pilot_name(lease, number)}"
 
 
 def owner_of(lease: str, number: int) -> str:
-    """Whose orders one pilot follows."""
+    """Return the identity whose orders one pilot follows."""
     return f"owner@{trust_domain(lease, number)}"
 
 
 def master_name(lease: str, number: int) -> str:
-    """How its master is called at the access point."""
+    """Return the name of a pilot's master at the access point."""
     return f"{pilot_name(lease, number)}@annex"
 
 
 def bundle(
     plan: PilotPlan, calling: Calling, tokens: Mapping[str, str], key: bytes, stamp: str, tools: Sequence[str]
 ) -> bytes:
-    """All that a pilot needs: tokens by name, and the key for orders to it; `tools` are looked for there, for kinds."""
+    """Return everything a pilot needs, as a tar: tokens by name, the key for orders, and the `tools` to look for."""
     values = {
         "lease": plan.lease,
         "number": plan.number,
@@ -137,12 +137,12 @@ def bundle(
 
 
 def renewal(plan: PilotPlan, tokens: Mapping[str, str], stamp: str) -> bytes:
-    """What has changed since: tokens, and whom the annex is open to."""
+    """Return what has changed, as a tar: tokens, and the changeable configuration."""
     return tar(_changing(plan, tokens, stamp))
 
 
 def stamp_of(plan: PilotPlan, now: datetime, often: timedelta) -> str:
-    """A short text that is another one as soon as a pilot needs something new: at the latest after so long."""
+    """Return a stamp that changes whenever a pilot needs something new, at the latest after `often`."""
     digest = hashlib.sha256(changeable(plan).encode()).hexdigest()[:12]
     return f"{digest}.{int(now.timestamp() // seconds(often))}"
 
@@ -153,9 +153,10 @@ def _changing(plan: PilotPlan, tokens: Mapping[str, str], stamp: str) -> dict[st
 
 
 def changeable(plan: PilotPlan) -> str:
-    """The part of its configuration that may change while it runs."""
+    """Return the part of a pilot's configuration that may change while it runs."""
     whom = {SLOT_OPEN: str(plan.open), SLOT_SESSIONS: str(plan.sessions), SLOT_DRAINING: str(plan.draining)}
-    # What is drained ends as soon as it is idle. The schedd keeps what it was told of a slot, so it is told no more.
+    # A draining node ends as soon as it is idle. The schedd keeps what it knows of a slot, so updates to it are
+    # stopped.
     idle = DRAINED if plan.draining else plan.idle
     withheld = {"STARTD_DIRECT_ATTACH_SCHEDD_NAME": ""} if plan.draining else {}
     own = write_lines({**whom, "STARTD_NOCLAIM_SHUTDOWN": str(seconds(idle)), **withheld})
@@ -163,7 +164,7 @@ def changeable(plan: PilotPlan) -> str:
 
 
 def configuration(plan: PilotPlan) -> str:
-    """Its configuration, for a node that reaches the access point."""
+    """Return the configuration for a node that reaches the access point."""
     values = {**values_of(plan), **HEARTBEAT, "LOCAL_DIR": "$ENV(SUBLET_PILOT)"}
     own = "$ENV(SUBLET_PILOT)/fetch_web", "$ENV(SUBLET_PILOT)/fetch_kept"
     values["FILETRANSFER_PLUGINS"] = ", ".join([own[0], *PLUGINS.split(", ")[1:], own[1]])
@@ -172,7 +173,7 @@ def configuration(plan: PilotPlan) -> str:
 
 
 def values_of(plan: PilotPlan) -> dict[str, str]:
-    """What makes it a pilot: attached to one access point, for one annex, under nobody's orders but its owner's."""
+    """Return the settings of a pilot: attached to one access point, for one annex, with orders only from its owner."""
     host = plan.to.collector.rpartition(":")[0].strip("[]")
     version = ip_address(host).version
     domain = plan.to.owner.partition("@")[2]
@@ -193,12 +194,12 @@ def values_of(plan: PilotPlan) -> dict[str, str]:
         "ENABLE_IPV6": str(version == 6),
         "CONDOR_HOST": host,
         "COLLECTOR_HOST": plan.to.collector,
-        # Nobody can connect to a node: whoever wants to talk to it has the collector tell it to call.
+        # Nodes can't be connected to: a client asks the collector to have the node call back.
         "CCB_ADDRESS": "$(COLLECTOR_HOST)",
         "CCB_RECONNECT_TIME": "5",
         "UID_DOMAIN": domain,
         "DEFAULT_DOMAIN_NAME": domain,
-        "FILESYSTEM_DOMAIN": f"{plan.lease}.annex.sublet",  # shared with nobody, so that IF_NEEDED means a transfer
+        "FILESYSTEM_DOMAIN": f"{plan.lease}.annex.sublet",  # shared with no machine, so that IF_NEEDED means a transfer
         "TRUST_DOMAIN": trust_domain(plan.lease, plan.number),
         "MASTER_NAME": master_name(plan.lease, plan.number),
         "STARTD_NAME": master_name(plan.lease, plan.number),
@@ -209,13 +210,13 @@ def values_of(plan: PilotPlan) -> dict[str, str]:
         "STARTD_DIRECT_ATTACH_SCHEDD_NAME": plan.to.schedd,
         "STARTD_DIRECT_ATTACH_SCHEDD_POOL": plan.to.collector,
         "STARTD_DIRECT_ATTACH_INTERVAL": "1",
-        "UPDATE_INTERVAL": "1",  # a job waits for the next one, so this is how soon jobs start
-        "MASTER_UPDATE_INTERVAL": "1",  # who stops it must find it, at once
+        "UPDATE_INTERVAL": "1",  # jobs wait for the next update, so this is how soon they start
+        "MASTER_UPDATE_INTERVAL": "1",  # so that an order to stop finds it at once
         "STARTER_ALLOW_RUNAS_OWNER": "False",
         "RUNBENCHMARKS": "False",
         "STARTD_COMPUTE_AVAIL_STATS": "False",
         "FILETRANSFER_PLUGINS": PLUGINS,
-        "MOUNT_UNDER_SCRATCH": "",  # the sandbox may itself be below /tmp, which this would hide from containers
+        "MOUNT_UNDER_SCRATCH": "",  # the sandbox may be below /tmp, which this would hide from containers
         "SINGULARITY_IS_SETUID": "False",
         "SHUTDOWN_FAST_TIMEOUT": "20",
         "MAX_DEFAULT_LOG": "5 Mb",
@@ -236,17 +237,17 @@ def values_of(plan: PilotPlan) -> dict[str, str]:
 
 @cache
 def far(name: str, language: str = "sh") -> bytes:
-    """A script for the nodes."""
+    """Return a script for the nodes."""
     return files("sublet.annexes.pilots").joinpath("far", f"{name}.{language}").read_bytes()
 
 
 def seconds(duration: timedelta) -> int:
-    """Whole ones, at least one."""
+    """Return whole seconds, at least one."""
     return max(1, round(duration.total_seconds()))
 
 
 def tar(contents: Mapping[str, bytes]) -> bytes:
-    """Files as one archive, for their owner alone."""
+    """Pack files into an archive, readable by their owner only."""
     made = io.BytesIO()
     with tarfile.open(fileobj=made, mode="w", format=tarfile.USTAR_FORMAT) as archive:
         for place in sorted({name.rpartition("/")[0] for name in contents} - {""}):

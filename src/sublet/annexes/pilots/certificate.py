@@ -1,4 +1,4 @@
-"""The key that pilots expect of the service, and its certificate: made with openssl; the key stays for ever."""
+"""The service's TLS key, which pilots know by its pin, and its certificate; made with openssl. The key is permanent."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from pathlib import Path
 
 from sublet.kernel.errors import NotListening
 
-DAYS = 400  # that a certificate is good for
+DAYS = 400  # for which a certificate is valid
 HOUR = 3600
-SOON = 60 * 24 * HOUR  # seconds before its end that it is made anew
+SOON = 60 * 24 * HOUR  # seconds before its expiry when it is renewed
 CURVE = "ec_paramgen_curve:prime256v1"
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """Where the key and its certificate are, and how the key is known."""
+    """The files of the key and its certificate, and the key's pin."""
 
     key: Path
     file: Path
@@ -29,7 +29,7 @@ class Certificate:
 
 
 def certificate(directory: Path) -> Certificate:
-    """The one of this directory, made or renewed if need be; what knows the key by its pin notices nothing."""
+    """Return the certificate in a directory, created or renewed if needed; renewal doesn't change the pin."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     key, file = directory / "key.pem", directory / "certificate.pem"
     if not key.exists():
@@ -46,25 +46,25 @@ def certificate(directory: Path) -> Certificate:
 
 @lru_cache(maxsize=8)
 def _pin(key: Path, stamp: int) -> str:
-    """How a key is known, which stays as long as its file is the same."""
+    """Return a key's pin, cached as long as its file is unchanged."""
     public = openssl("pkey", "-in", str(key), "-pubout", "-outform", "DER")
     return base64.b64encode(hashlib.sha256(public).digest()).decode()
 
 
 @lru_cache(maxsize=8)
 def _is_still_valid(file: Path, stamp: int, hour: int) -> bool:
-    """Whether it is good for a good while yet, looked at once an hour."""
+    """Whether a certificate is valid for long enough, checked once an hour."""
     return lasts(file)
 
 
 def lasts(file: Path) -> bool:
-    """Whether a certificate is good for a good while yet."""
+    """Whether a certificate is valid for at least 60 more days."""
     words = ["openssl", "x509", "-in", str(file), "-noout", "-checkend", str(SOON)]
     return subprocess.run(words, capture_output=True).returncode == 0
 
 
 def openssl(*words: str) -> bytes:
-    """What openssl says; NotListening if it can't be used."""
+    """Run openssl and return its output; raise NotListening if it fails."""
     try:
         done = subprocess.run(["openssl", *words], capture_output=True, stdin=subprocess.DEVNULL, umask=0o077)
     except FileNotFoundError:
@@ -79,7 +79,7 @@ def _part(path: Path) -> Path:
 
 
 def _first(part: Path, path: Path) -> None:
-    """Of several who make it at once, the first one's counts."""
+    """Move a file to its place, unless another process was first."""
     try:
         os.link(part, path)
     except FileExistsError:

@@ -1,7 +1,7 @@
-"""DAGs that name an annex as a whole: what their managers say, and which of their nodes have yet to follow.
+"""DAGs that are assigned to an annex as a whole: their managers, and the nodes that aren't assigned yet.
 
-DAGMan submits a node when its parents are done, with what it was started with. So the manager's own ad says where the
-DAG is to run now, and nodes are marked when they appear.
+DAGMan submits a node when its parents are done, with the settings with which DAGMan was started. So the manager's own
+ad says where the DAG is to run now, and nodes are marked when they appear.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ class Manager:
     """The manager of one DAG."""
 
     id: str  # its cluster
-    parent: str = ""  # the DAG that it is a part of
-    annex: str = ""  # the id of the annex that its nodes are for; empty: none
-    moved: int = 0  # when all nodes were marked for that, in seconds since the epoch; 0: never
+    parent: str = ""  # the DAG of which it is a sub-DAG
+    annex: str = ""  # the id of the annex for its nodes; empty: none
+    moved: int = 0  # when all nodes were marked for it, in seconds since the epoch; 0: never
     submitted: int = 0  # in seconds since the epoch
-    is_named: bool = False  # whether a line of the DAG's own says so
+    is_named: bool = False  # whether a line of the DAG itself names it
 
     @property
     def has_followers(self) -> bool:
-        """Whether its nodes are to go where it says, though they don't say so themselves."""
+        """Whether nodes that name no annex themselves get that of the manager."""
         return bool(self.moved or (self.is_named and self.annex))
 
     @property
     def since(self) -> int:
-        """Nodes that were submitted after this are nowhere else by anybody's wish."""
+        """The time after which submitted nodes can't have been placed elsewhere on purpose."""
         return self.moved or self.submitted
 
 
 @dataclass(frozen=True, slots=True)
 class Follower:
-    """A node that is in the queue, and not yet for the annex that its DAG is for."""
+    """A queued node that isn't assigned to its DAG's annex yet."""
 
     id: str
     submitted: int
@@ -55,12 +55,12 @@ class Follower:
 
 
 def to_managers(tools: Tools) -> Command[list[Manager]]:
-    """The managers of all DAGs in the queue."""
+    """Build the command that lists the managers of all DAGs in the queue."""
     return reread(to_queue(tools, MANAGER, ATTRIBUTES), lambda ads: [read_manager(ad) for ad in ads])
 
 
 def read_manager(ad: Ad) -> Manager:
-    """One of them."""
+    """Parse a manager from its ad."""
     return Manager(
         id=str(ad["ClusterId"]),
         parent=str(ad.get("DAGManJobId", "")),
@@ -72,13 +72,13 @@ def read_manager(ad: Ad) -> Manager:
 
 
 def find_parts(managers: Sequence[Manager], wanted: Collection[str]) -> list[Manager]:
-    """DAGs, and those that are parts of them."""
+    """Return these DAGs and their sub-DAGs."""
     by_id = {manager.id: manager for manager in managers}
     return [manager for manager in managers if any(above.id in wanted for above in _chain(manager, by_id))]
 
 
 def inherit(managers: Sequence[Manager]) -> list[Manager]:
-    """The sub-DAGs that have yet to be told what the DAG says that they are a part of, as they are to be."""
+    """Return the sub-DAGs that have yet to get the annex of their parent DAG, with that annex."""
     by_id = {manager.id: manager for manager in managers}
     changed = []
     for manager in managers:
@@ -93,7 +93,7 @@ def inherit(managers: Sequence[Manager]) -> list[Manager]:
 
 
 def _chain(manager: Manager, by_id: dict[str, Manager]) -> list[Manager]:
-    """A DAG, the one that it is a part of, and so on."""
+    """Return a DAG, its parent DAG, and so on."""
     chain = [manager]
     while (above := by_id.get(chain[-1].parent)) and above not in chain:
         chain.append(above)
@@ -101,7 +101,7 @@ def _chain(manager: Manager, by_id: dict[str, Manager]) -> list[Manager]:
 
 
 def to_tell(tools: Tools, manager: Manager, supplier: str) -> Command[int]:
-    """Write down in a manager's ad where its DAG is to run."""
+    """Build the command that records in a manager's ad where its DAG is to run."""
     write = quote_string if manager.annex else lambda _: "undefined"
     changes = {JOB_TARGET: write(manager.annex), JOB_SUPPLIER: write(supplier)}
     changes |= {DAG_MOVED: str(manager.moved)} if manager.moved else {JOB_TAKEN: WRITTEN}
@@ -109,7 +109,7 @@ def to_tell(tools: Tools, manager: Manager, supplier: str) -> Command[int]:
 
 
 def to_followers(tools: Tools, manager: Manager) -> Command[list[Follower]]:
-    """The nodes of a DAG that have yet to follow it, with those that run elsewhere."""
+    """Build the command that lists the nodes of a DAG that aren't assigned to its annex yet."""
     own = f"DAGManJobId == {int(manager.id)} && {VANILLA} && {THERE} && {JOB_SESSION} =?= undefined"
     if manager.moved:
         there = quote_string(manager.annex) if manager.annex else "undefined"

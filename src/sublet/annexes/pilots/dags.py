@@ -1,4 +1,4 @@
-"""DAGs at an access point: commands, and how their answers are read."""
+"""Commands about DAGs at an access point, and the parsers of their output."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ ATTRIBUTES = (
     *(f"DAG_Nodes{name.capitalize()}" for name in COUNTS),
     JOB_TARGET,
 )
-PROVISIONED = 2  # what DAGMan waits for
+PROVISIONED = 2  # the value that DAGMan waits for
 
 
 def to_dags(tools: Tools, constraint: str = "true") -> Command[list[QueuedDag]]:
-    """The person's DAGs in the queue."""
+    """Build the command that lists the person's DAGs in the queue."""
     return reread(to_queue(tools, f"{MANAGER} && ({constraint})", ATTRIBUTES), read_dags)
 
 
 def to_remember(tools: Tools, constraint: str) -> Command[list[QueuedDag]]:
-    """DAGs that have left the queue."""
+    """Build the command that lists DAGs that have left the queue."""
     return reread(to_history(tools, f"{MANAGER} && ({constraint})", ATTRIBUTES, 10), read_dags)
 
 
 def to_tell_provisioned(tools: Tools, job: str) -> Command[int]:
-    """Tell DAGMan that a provisioner has done its work."""
+    """Build the command that tells DAGMan that a provisioner is done."""
     return to_edit(tools, job, {"ProvisionerState": str(PROVISIONED)})
 
 
 def to_find_manager(tools: Tools, job: str) -> Command[str]:
-    """The DAG that a job is a node of; empty if it is none."""
+    """Build the command that returns the DAG of a node's job, or an empty string."""
 
     def read(ads: list[Ad]) -> str:
         return str(ads[0].get("DAGManJobId", "")) if ads else ""
@@ -44,7 +44,7 @@ def to_find_manager(tools: Tools, job: str) -> Command[str]:
 
 
 def read_dags(ads: list[Ad]) -> list[QueuedDag]:
-    """DAGs, in the order of their ids."""
+    """Parse DAGs, sorted by id."""
     return [_dag(ad) for ad in sorted(ads, key=lambda ad: int(ad["ClusterId"]))]
 
 

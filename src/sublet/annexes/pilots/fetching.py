@@ -1,4 +1,4 @@
-"""HTCondor where there is none: which package or release suits a machine, and how a release is unpacked."""
+"""HTCondor for machines without it: which package or release suits a machine, and how a release is unpacked."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from sublet.kernel.errors import ReleaseRefused
 from sublet.platforms.htcondor.release import MASTER, Release, release_at
 from sublet.reach.port import Command, Outcome, read_printed
 
-CHECKSUMS = "sha256sum.txt"  # lies beside the releases of one version
-# How HTCondor names the systems that it is built for, by what /etc/os-release calls them.
+CHECKSUMS = "sha256sum.txt"  # beside the releases of a version
+# HTCondor's names of the systems for which it is built, by their ID in /etc/os-release.
 _BUILT_FOR = {
     "almalinux": "AlmaLinux",
     "rocky": "AlmaLinux",
@@ -35,13 +35,13 @@ _RUNS = re.compile(r"\$CondorVersion: (\S+)")
 
 
 def read_os(text: str) -> dict[str, str]:
-    """What /etc/os-release says."""
+    """Parse /etc/os-release."""
     pairs = (line.partition("=") for line in text.splitlines() if "=" in line and not line.startswith("#"))
     return {name.strip(): "".join(shlex.split(value)[:1]) for name, _, value in pairs}
 
 
 def this_os(file: Path = Path("/etc/os-release")) -> dict[str, str]:
-    """What this machine says of its system; nothing if it doesn't."""
+    """Return this machine's /etc/os-release, or nothing if it can't be read."""
     try:
         return read_os(file.read_text())
     except (OSError, ValueError):
@@ -49,12 +49,12 @@ def this_os(file: Path = Path("/etc/os-release")) -> dict[str, str]:
 
 
 def package_command(system: Mapping[str, str]) -> str:
-    """How an administrator installs HTCondor's package; empty where no package is known."""
+    """Return the command that installs HTCondor's package, or an empty string if no package is known."""
     return next((_PACKAGES[name] for name in _names(system) if name in _PACKAGES), "")
 
 
 def release_url(template: str, system: Mapping[str, str], machine: str = "") -> str:
-    """The address of the release for this machine: `{arch}` and `{system}` are put in."""
+    """Return the address of the release for this machine, filling in `{arch}` and `{system}`."""
     if "{system}" not in template:
         return template.replace("{arch}", machine or platform.machine())
     name = next((_BUILT_FOR[name] for name in _names(system) if name in _BUILT_FOR), "")
@@ -68,7 +68,7 @@ def release_url(template: str, system: Mapping[str, str], machine: str = "") -> 
 
 
 def checksum_of(listed: str, name: str) -> str:
-    """The checksum of a file in a list such as sha256sum writes; empty if it isn't there."""
+    """Return a file's checksum from the output of sha256sum, or an empty string."""
     for line in listed.splitlines():
         digits, _, file = line.strip().partition(" ")
         if file.strip().lstrip("*").rpartition("/")[2] == name and re.fullmatch(r"[0-9a-fA-F]{64}", digits):
@@ -77,18 +77,18 @@ def checksum_of(listed: str, name: str) -> str:
 
 
 def to_unpack(archive: str, target: str) -> Command[str]:
-    """Unpack a release into an empty directory, without the directory that all of it is in."""
+    """Build the command that unpacks a release into an empty directory, without its top-level directory."""
     words = ("tar", "--extract", "--file", archive, "--directory", target, "--strip-components=1", "--no-same-owner")
     return Command(words, read_printed, seconds=600)
 
 
 def to_try(release: Release) -> Command[str]:
-    """See that it runs on this machine; its version."""
+    """Build the command that checks that a release runs on this machine, and returns its version."""
     return Command(("env", "CONDOR_CONFIG=/dev/null", release.program("condor_version")), read_version)
 
 
 def read_version(outcome: Outcome) -> str:
-    """The version that it says; ReleaseRefused if it doesn't run here."""
+    """Parse HTCondor's version; raise ReleaseRefused if it doesn't run here."""
     match = _RUNS.search(outcome.text)
     if outcome.code or not match:
         raise ReleaseRefused(why=f"it does not run on this machine: {outcome.complaint}")
@@ -96,7 +96,7 @@ def read_version(outcome: Outcome) -> str:
 
 
 def find_unpacked(place: Path) -> Release:
-    """The release in a directory; ReleaseRefused if it isn't a whole one."""
+    """Return the release in a directory; raise ReleaseRefused if it is incomplete."""
     release = release_at(place / "sbin")
     if release is None:
         raise ReleaseRefused(why=f"there is no {MASTER} with all that it needs in it")

@@ -1,4 +1,4 @@
-"""The configuration of an access point that Sublet runs itself, and of the tools that talk to it: pure text."""
+"""The configuration of an access point that Sublet runs, and of its tools, as pure text."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from sublet.annexes.pilots.tokens import POOL
 from sublet.platforms.htcondor.configuration import STRICT, literal, places, write_lines
 from sublet.platforms.htcondor.release import Release
 
-SCHEDD = "schedd"  # the name that its socket behind the shared port keeps
+SCHEDD = "schedd"  # the fixed name of its socket behind the shared port
 
 
 @dataclass(frozen=True)
 class Ground:
-    """What was decided once about an access point of Sublet's own, and is kept."""
+    """The decisions about Sublet's own access point, made once and kept."""
 
     directory: str
-    sockets: str  # a directory, by a path that is short enough for sockets; found anew whenever it is read
-    user: str  # who runs it, and whose jobs it takes
-    domain: str  # the trust domain, and that of its users
-    address: str  # where pilots find it
+    sockets: str  # a directory with a path short enough for sockets; determined at each read
+    user: str  # the user who runs it, and whose jobs it takes
+    domain: str  # the trust domain, and the domain of its users
+    address: str  # where pilots connect to
     port: int
-    bind: str = ""  # this machine's own address, where that is another one
-    schedd: bool = True  # False: jobs are kept by the machine's own access point, only pilots meet here
-    lease: timedelta = timedelta(minutes=20)  # how long a job outlives a lost connection to its node
+    bind: str = ""  # this machine's own address, if that is another
+    schedd: bool = True  # False: the machine's own access point has the jobs, and only pilots report here
+    lease: timedelta = timedelta(minutes=20)  # how long a job survives a lost connection to its node
 
     @property
     def collector(self) -> str:
-        """Where pilots tell of themselves."""
+        """The address to which pilots report."""
         host = f"[{self.address}]" if ":" in self.address else self.address
         return f"{host}:{self.port}"
 
     @property
     def owner(self) -> str:
-        """The one whom its tokens are for."""
+        """The identity for which its tokens are issued."""
         return f"{self.user}@{self.domain}"
 
     @property
@@ -45,7 +45,7 @@ class Ground:
 
 
 def daemons_configuration(ground: Ground, release: Release) -> str:
-    """The configuration of its daemons: no negotiator, one port, no method but tokens."""
+    """Return the configuration of its daemons: no negotiator, one port, and only tokens."""
     daemons = f"condor@{ground.domain}"
     values = {
         **release.places,
@@ -55,7 +55,7 @@ def daemons_configuration(ground: Ground, release: Release) -> str:
         "DAEMON_LIST": "MASTER COLLECTOR SCHEDD" if ground.schedd else "MASTER COLLECTOR",
         "DAEMON_SOCKET_DIR": literal(ground.sockets),
         "SHARED_PORT_PORT": str(ground.port),
-        # One port, and no other: neither for UDP nor for commands that come before all others.
+        # Only one port: none for UDP, and none for super-user commands.
         "WANT_UDP_COMMAND_SOCKET": "False",
         "COLLECTOR_SUPER_ADDRESS_FILE": "",
         "SCHEDD_SUPER_ADDRESS_FILE": "",
@@ -71,21 +71,21 @@ def daemons_configuration(ground: Ground, release: Release) -> str:
         "ALLOW_ADVERTISE_STARTD": ground.owner,
         "ALLOW_ADVERTISE_MASTER": f"{ground.owner} {daemons}",
         "ALLOW_ADVERTISE_SCHEDD": daemons,
-        # A node that is gone without a word: its slots are forgotten, its connection is noticed.
+        # A node may vanish without notice: expire its slots, and notice its lost connection.
         "CLASSAD_LIFETIME": "30",
         "TCP_KEEPALIVE_INTERVAL": "10",
         "JOB_DEFAULT_LEASE_DURATION": str(int(ground.lease.total_seconds())),
         "SCHEDD_INTERVAL": "5",
         "SCHEDD_MIN_INTERVAL": "1",
         "USE_JOBSETS": "True",
-        # Without this a shadow that has not yet reaped its file transfer lets every job with input wait for 5 s.
+        # Otherwise a shadow that hasn't reaped its file transfer yet makes every job with input wait for 5 s.
         "GUIDANCE_KEEP_CALM_AND": "True",
         "MAX_DEFAULT_LOG": "10 Mb",
         "MAX_NUM_DEFAULT_LOG": "1",
         "PREEN": "",
     }
     if not ground.schedd:
-        # The machine's own schedd has no token for this collector, and asks it to have pilots call back (CCB).
+        # The machine's own schedd has no token for this collector, but asks it to have pilots call back (CCB).
         values |= {
             "SEC_READ_AUTHENTICATION": "OPTIONAL",
             "ALLOW_READ": "*",
@@ -95,16 +95,16 @@ def daemons_configuration(ground: Ground, release: Release) -> str:
 
 
 def tools_configuration(ground: Ground, release: Release, directory: str) -> str:
-    """The configuration of the tools that its owner uses; one token for each pilot lies beside the owner's own."""
+    """Return the configuration of the owner's tools; tokens for pilots are beside the owner's own."""
     values = {
         **release.places,
         **places(directory),
         **STRICT,
         **_network(ground),
         "SCHEDD_HOST": ground.name,
-        "SPOOL": literal(f"{ground.directory}/spool"),  # where ended jobs are remembered
+        "SPOOL": literal(f"{ground.directory}/spool"),  # has the history of ended jobs
         "JOB_DEFAULT_LEASE_DURATION": str(int(ground.lease.total_seconds())),
-        # A pilot that can't be connected to calls back, and it is the access point's open port that it calls.
+        # A pilot that can't be connected to calls back, on the access point's open port.
         "DAEMON_SOCKET_DIR": literal(ground.sockets),
         "SHARED_PORT_DAEMON_AD_FILE": literal(f"{ground.directory}/lock/shared_port_ad"),
     }

@@ -52,35 +52,37 @@ ATTRIBUTES = (
     ),
 )
 NONE, SHARED = "none", "shared"
-LOOK_AGAIN = 20  # seconds after which a job is told anew that its files are as they were
-RECENTLY = 600  # seconds for which a job that has started is compared with the files that it was to have
+LOOK_AGAIN = 20  # seconds after which it is confirmed again that a job's files are unchanged
+RECENTLY = 600  # seconds after its start for which a job is compared with the files that it should have
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingJob:
-    """A job that waits or has just started, and what it says of its inputs."""
+    """A job that waits or has just started, and its inputs."""
 
     id: str
     annex: str
     named: NamedInput
     seen: str = ""  # "", none, shared
-    ready: str = ""  # the leases that it may use, as it was told
-    waits: bool = False  # whether it is held back from leases that it may not use
-    content: str = ""  # the content of what it shares, as it was told
+    ready: str = ""  # the leases that it was told to use
+    waits: bool = False  # whether it is kept from other leases
+    content: str = ""  # the content of its shared files, as it was told
     status: int = IDLE
     since: int = 0  # when its status began, in seconds since the epoch
-    looked: int = 0  # when its files were last seen to be what it was told
-    started: int = 0  # when it started, if it runs
+    looked: int = 0  # when its files were last seen to be as it was told
+    started: int = 0  # when it started, if it is running
 
     @property
     def is_running(self) -> bool:
-        """Whether it has started."""
+        """Whether the job has started."""
         return self.status == RUNNING
 
 
 def to_waiting(tools: Tools, now: int) -> Command[list[WaitingJob]]:
-    """The jobs that name an annex, and have an image or large inputs: those that wait, and those that share something
-    and have just started; of sessions' jobs those that bring an image."""
+    """Build the command that lists the jobs of annexes with an image or large inputs that wait, or have just started.
+
+    Of jobs that have started, only those that share inputs are listed; of sessions' jobs, only those with an image.
+    """
     just = f'(JobStatus == {RUNNING} && {JOB_INPUTS} =?= "{SHARED}" && JobCurrentStartDate > {now - RECENTLY})'
     constraint = (
         f"{VANILLA} && ({WAITING} || {just}) && {JOB_TARGET} =!= undefined"
@@ -90,7 +92,7 @@ def to_waiting(tools: Tools, now: int) -> Command[list[WaitingJob]]:
 
 
 def read_waiting(ad: Ad) -> WaitingJob:
-    """One such job; what it said when it was submitted counts, not what it was told since."""
+    """Parse a waiting job, with its inputs as submitted and not as rewritten since."""
     seen = text_of(ad.get(JOB_INPUTS))
     is_session = ad.get(JOB_SESSION) is not None
     image, files, remaps, program = KEPT if seen else FIRST
@@ -126,28 +128,28 @@ def read_waiting(ad: Ad) -> WaitingJob:
 
 
 def _sends_large_program(ad: Ad) -> bool:
-    """Whether a job sends its executable, and that was large when it was submitted."""
+    """Whether a job sends its executable, and that was large at submission."""
     kibibytes = number_of(ad.get("ExecutableSize")) or 0
     return ad.get("TransferExecutable") is not False and kibibytes >= LARGE >> 10
 
 
 FIRST = ("ContainerImage", "TransferInput", "TransferInputRemaps", "Cmd")
-KEPT = (JOB_IMAGE, JOB_FILES, JOB_REMAPS, JOB_PROGRAM)  # the same, as the job was submitted
+KEPT = (JOB_IMAGE, JOB_FILES, JOB_REMAPS, JOB_PROGRAM)  # the same, as submitted
 
 
 def mark_looked_at(named: NamedInput, why: str) -> dict[str, str]:
-    """What is set in a job that shares nothing; `why` its node has to pull its image."""
+    """Return the attributes of a job that shares nothing; `why` is why its node has to pull its image."""
     return {JOB_INPUTS: quote_string(NONE), **say_pulled(named, why)}
 
 
 def say_pulled(named: NamedInput, why: str) -> dict[str, str]:
-    """What is set in a job with an image of a registry: why its node pulls it; empty: it doesn't have to."""
+    """Return the attribute that says why a job's node pulls its registry image; `why` is empty if it needn't."""
     plain = " ".join(why.replace("$", "_").split())[:300]  # HTCondor expands $$ in every attribute
     return {JOB_PULLED: quote_string(plain) if plain else "undefined"} if named.address else {}
 
 
 def first_told(named: NamedInput, until: int) -> dict[str, str]:
-    """What is set in a job that shares something, when that is seen: what it said itself is kept."""
+    """Return the attributes that keep a job's original inputs, for a job that is found to share something."""
     image = named.image or named.address
     kept = dict(zip(KEPT, (image, ",".join(named.files), named.remaps, named.program), strict=True))
     values = {name: quote_string(value) for name, value in kept.items()}
@@ -155,28 +157,28 @@ def first_told(named: NamedInput, until: int) -> dict[str, str]:
 
 
 def change_ready(changes: dict[str, str], ready: str, content: str) -> dict[str, str]:
-    """What is set in a job when copies of this content came or went."""
+    """Return the attributes for a job when copies of this content were added or removed."""
     values = {name: quote_string(value) if value else "undefined" for name, value in changes.items()}
     return {**values, JOB_READY: quote_string(ready), JOB_CONTENT: quote_string(content)}
 
 
 def forget_copies(named: NamedInput, until: int) -> dict[str, str]:
-    """What is set in a job whose files have changed: no copy is good any more, and it waits for new ones."""
+    """Return the attributes for a job whose files have changed: no copy is valid, and it waits for new ones."""
     return {**change_ready(rewritten(named, []), "", ""), JOB_UNTIL: str(until)}
 
 
 def send_files(named: NamedInput, why: str = "") -> dict[str, str]:
-    """What is set in a job that has nothing left to share: HTCondor sends its files, whatever they are."""
+    """Return the attributes for a job that has nothing left to share: HTCondor sends its files."""
     return {**change_ready(rewritten(named, []), "", ""), JOB_READY: "undefined", **say_pulled(named, why)}
 
 
 def needs_look(job: WaitingJob, now: int) -> bool:
-    """Whether a job that waits has to be told that its files were looked at now."""
+    """Whether a waiting job has to be told that its files were checked now."""
     return job.status == IDLE and (job.since >= job.looked or now - job.looked >= LOOK_AGAIN)
 
 
 def to_confirm(tools: Tools, looked: int) -> Command[int]:
-    """Tell the jobs that share something, and wait, that their files were seen to be what they were told."""
+    """Build the command that confirms to waiting jobs with shared inputs that their files are unchanged."""
     of_them = f'{VANILLA} && JobStatus == {IDLE} && {JOB_INPUTS} =?= "{SHARED}" && {JOB_TARGET} =!= undefined'
     due = f"(EnteredCurrentStatus >= ({JOB_LOOKED} ?: 0) || {looked} - ({JOB_LOOKED} ?: 0) >= {LOOK_AGAIN})"
     return to_edit(tools, f"{of_them} && {due}", {JOB_LOOKED: str(looked)})

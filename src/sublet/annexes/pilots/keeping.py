@@ -1,4 +1,4 @@
-"""Files that only their owner may read: secrets, and what was decided once."""
+"""Files that only their owner may read: secrets, and decisions to keep."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ PRIVATE_FILE, PRIVATE_DIRECTORY = 0o600, 0o700
 
 
 def keep(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all, for its owner alone."""
+    """Write a file atomically, readable by its owner only."""
     part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE_FILE), "wb") as file:
@@ -21,7 +21,7 @@ def keep(path: Path, content: bytes) -> None:
 
 
 def keep_first(path: Path, content: bytes) -> bytes:
-    """Write a file unless it is there already; what it has then."""
+    """Write a file unless it exists; return its content."""
     try:
         opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_FILE)
     except FileExistsError:
@@ -32,6 +32,6 @@ def keep_first(path: Path, content: bytes) -> bytes:
 
 
 def make_private(directory: Path) -> None:
-    """Make a directory for its owner alone."""
+    """Create a directory that only its owner can enter."""
     directory.mkdir(mode=PRIVATE_DIRECTORY, parents=True, exist_ok=True)
     directory.chmod(PRIVATE_DIRECTORY)

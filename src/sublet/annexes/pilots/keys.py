@@ -1,4 +1,4 @@
-"""A pilot's own signing key: derived, so that it is kept nowhere but in the pilot itself."""
+"""A pilot's signing key, which is derived and so stored only in the pilot itself."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ ORDER_LIFE = timedelta(minutes=5)
 
 
 def pilot_key(secret: bytes, lease: str, number: int) -> bytes:
-    """The key of one pilot: the same whenever it is derived from the same secret."""
+    """Derive the key of one pilot, always the same from the same secret."""
     name = f"pilot key {pilot_name(lease, number)}"
     keys = (hmac.digest(secret, f"{name} {turn}".encode(), hashlib.sha512) for turn in count())
     return next(filter(usable_key, keys))
 
 
 def order_token(secret: bytes, lease: str, number: int, now: datetime) -> str:
-    """A token for orders to one pilot, for the next minutes."""
+    """Return a token for orders to one pilot, valid for a few minutes."""
     signer = Signer(pilot_key(secret, lease, number), POOL, trust_domain(lease, number))
     return signer.mint(owner_of(lease, number), ORDER_LIFE, now)

@@ -1,8 +1,8 @@
-"""The machine's own access point: its schedd keeps the jobs, and a collector of the person's own gathers the pilots.
+"""The machine's own access point: its schedd has the jobs, and the person's own collector has the pilots.
 
-A stock HTCondor lets those who may submit attach execution points to the schedd, but lets only its administrators
-advertise them. So pilots advertise to the person's collector, which also passes the schedd's connections on to
-nodes that can't be connected to (CCB); the schedd's address is told there, so that pilots find it.
+A stock HTCondor lets people who may submit attach execution points to the schedd, but only administrators may advertise
+them. So pilots advertise to the person's collector, which also brokers the schedd's connections to nodes that can't be
+connected to (CCB). The schedd's address is advertised there too, so that pilots find it.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from sublet.platforms.htcondor.tools import Tools
 from sublet.reach.local import LocalReach
 
 SCHEDD_MAY = ("READ", "WRITE")
-_TOLD_FOR = 600  # seconds that the schedd's address is good for at the person's collector
+_TOLD_FOR = 600  # seconds for which the schedd's address is valid at the person's collector
 _ADDRESS, _METHODS = "SCHEDD_ADDRESS_FILE", "SEC_DEFAULT_AUTHENTICATION_METHODS"
 _TAKE_TOKENS = f"{_METHODS} = $({_METHODS}) IDTOKENS"
 
 
 @dataclass(frozen=True)
 class MachineFacts:
-    """What a schedd's address file says."""
+    """The content of a schedd's address file."""
 
     address: str
     name: str
@@ -42,33 +42,33 @@ class MachineFacts:
 
 @dataclass(frozen=True)
 class Schedd:
-    """A schedd of this machine's that takes the person's jobs."""
+    """A schedd of this machine that accepts the person's jobs."""
 
     tools: Tools
-    address_file: Path  # the schedd itself keeps it true
-    owner: str  # who the person is to it
+    address_file: Path  # kept up to date by the schedd itself
+    owner: str  # the person's identity at the schedd
 
     def read_facts(self) -> MachineFacts:
-        """What its address file says now."""
+        """Read the schedd's address file."""
         return read_file(self.address_file)
 
 
 @dataclass(frozen=True)
 class Unusable:
-    """Why the machine's schedd can't be used, and the line by which an administrator would allow it."""
+    """Why the machine's schedd can't be used, and the configuration line with which an administrator could allow it."""
 
     why: str
     line: str
 
 
 class MachineAccessPoint:
-    """One that others run, and the person's own collector beside it."""
+    """An access point that others run, with the person's own collector beside it."""
 
     kind = "machine"
     note = ""
 
     def __init__(self, own: OwnAccessPoint, schedd: Schedd) -> None:
-        """Nothing is started yet."""
+        """Prepare the access point without starting anything."""
         self.own, self.schedd, self.tools = own, schedd, schedd.tools
 
     @property
@@ -78,41 +78,41 @@ class MachineAccessPoint:
 
     @property
     def contact(self) -> Contact:
-        """What a pilot must know to find it."""
+        """What a pilot must know to find the access point."""
         return Contact(self.own.ground.collector, self.schedd.read_facts().name, self.schedd.owner)
 
     @property
     def lease(self) -> timedelta:
-        """How long a job outlives a lost connection to its node."""
+        """How long a job survives a lost connection to its node."""
         return self.own.ground.lease
 
     async def start(self, now: datetime) -> None:
-        """Make sure that pilots can gather, and find the schedd."""
+        """Make sure that pilots can report, and can find the schedd."""
         await self.own.start(now)
         ad = schedd_ad(self.schedd.read_facts())
         await LocalReach("access point").run(to_advertise(self.own.tools, "UPDATE_SCHEDD_AD", ad))
 
     async def stop(self) -> None:
-        """End the person's collector; the schedd is not ours."""
+        """Stop the person's collector; the schedd isn't ours."""
         await self.own.stop()
 
     async def pilot_tokens(self, lifetime: timedelta, now: datetime) -> Mapping[str, str]:
-        """One for the person's collector, one that the schedd makes for whom it knows."""
+        """Return a token for the person's collector, and one that the schedd issues for the person."""
         fetch = to_fetch_token(self.schedd.tools, SCHEDD_MAY, int(lifetime.total_seconds()))
         theirs = await LocalReach("access point").run(fetch)
         return {**await self.own.pilot_tokens(lifetime, now), "schedd": theirs}
 
     def keep_token(self, pilot: str, token: str) -> None:
-        """Keep the token by which the owner can stop a pilot."""
+        """Store the token with which the owner can stop a pilot."""
         self.own.keep_token(pilot, token)
 
     def drop_token(self, pilot: str) -> None:
-        """Forget a pilot's token."""
+        """Delete a pilot's token."""
         self.own.drop_token(pilot)
 
 
 async def find_machine_schedd(tools: Tools, scratch: Path) -> Schedd | Unusable | None:
-    """The schedd of this machine, if it has one; Unusable if it doesn't let in what comes with the person's token."""
+    """Return this machine's schedd, None if it has none, or Unusable if it refuses the person's token."""
     here = LocalReach("access point")
     try:
         values = await here.run(to_config(tools, _ADDRESS, _METHODS))
@@ -135,7 +135,7 @@ async def find_machine_schedd(tools: Tools, scratch: Path) -> Schedd | Unusable 
 
 
 def read_file(file: Path) -> MachineFacts:
-    """What a schedd's address file says now."""
+    """Read a schedd's address file."""
     try:
         return read_address(file.read_text())
     except OSError as error:
@@ -143,7 +143,7 @@ def read_file(file: Path) -> MachineFacts:
 
 
 def read_address(text: str) -> MachineFacts:
-    """Read a schedd's address file: its address, two versions, then a few attributes."""
+    """Parse a schedd's address file: its address, two versions, then a few attributes."""
     lines = text.splitlines()
     values = dict(line.split(" = ", 1) for line in lines[1:] if " = " in line)
     name, machine = (values.get(key, "").strip('"') for key in ("Name", "Machine"))
@@ -153,7 +153,7 @@ def read_address(text: str) -> MachineFacts:
 
 
 def schedd_ad(facts: MachineFacts) -> str:
-    """What the person's collector is told of the schedd: as much as a pilot needs."""
+    """Return the schedd's ad for the person's collector, with only what a pilot needs."""
     values = {"MyType": "Scheduler", "Name": facts.name, "Machine": facts.machine}
     values |= {"MyAddress": facts.address, "ScheddIpAddr": facts.address}
     lines = [f"{name} = {quote_string(value)}" for name, value in values.items()]

@@ -1,4 +1,4 @@
-"""The process that an access point is: a condor_master of its own, which outlives who started it and is found again."""
+"""The process of an access point: its condor_master, which outlives the process that started it and is found again."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from sublet.kernel.descriptors import restore_limit
 from sublet.kernel.errors import AccessPointFailed
 from sublet.platforms.htcondor.release import MASTER, Release
 
-PATIENCE, ORPHANS_PATIENCE = 30.0, 3.0  # seconds for its daemons to end in order, or without a master; then by force
+PATIENCE, ORPHANS_PATIENCE = 30.0, 3.0  # seconds to end, with and without a master, until they are killed
 _LAST_LINES = 5
 
 
 class Master:
-    """The daemons that run with one configuration file, told from all others by having it in their environment."""
+    """The daemons of one configuration file, recognised by its path in their environment."""
 
     def __init__(self, configuration: Path, logs: Path) -> None:
-        """Not started yet."""
+        """Prepare the master without starting it."""
         self.configuration, self.logs = configuration, logs
         self._started: subprocess.Popen[bytes] | None = None
         self._found: int | None = None
 
     def pid(self) -> int | None:
-        """The master's process, whoever started it; None if it isn't running."""
+        """Return the master's pid, whichever process started it; None if it isn't running."""
         return next((pid for pid in self.processes() if _name(pid) == MASTER), None)
 
     def processes(self) -> list[int]:
-        """All processes that run with this configuration: the master, its daemons and what they started."""
+        """Return all processes with this configuration: the master, its daemons and their children."""
         mark = b"CONDOR_CONFIG=" + os.fsencode(self.configuration)
         return [pid for pid in _own_processes() if mark in _environment(pid)]
 
     def start(self, release: Release) -> None:
-        """Start it in a session of its own."""
+        """Start the master in its own session."""
         path = f"{release.bin}:{release.sbin}:{os.environ.get('PATH', os.defpath)}"
         kept = {name: value for name, value in os.environ.items() if not name.upper().startswith("_CONDOR_")}
         with open(os.open(self.logs / "start", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as output:
@@ -52,28 +52,28 @@ class Master:
             restore_limit(self._started.pid)
 
     def alive(self) -> bool:
-        """Whether the master that was started or found here last still runs: cheaper than to look for it."""
+        """Whether the master that was last started or found is still running; cheaper than searching for it."""
         if self._started is not None:
             return self._started.poll() is None
         self._found = self._found or self.pid()
         return self._found is not None and _name(self._found) == MASTER
 
     def check(self) -> None:
-        """Raise AccessPointFailed, with its last words, if the one that was started here has ended."""
+        """Raise AccessPointFailed, with its last log lines, if the master that was started here has ended."""
         if self._started is not None and self._started.poll() is not None:
             raise AccessPointFailed(why=self.last_words(), logs=self.logs)
 
     def last_words(self) -> str:
-        """What it said last."""
+        """Return the last lines of its logs."""
         lines = [*_lines(self.logs / "start"), *_lines(self.logs / "MasterLog")[-_LAST_LINES:]]
         return "\n  ".join(lines) or "it said nothing"
 
     async def stop(self) -> None:
-        """End all of it: in order, and by force what doesn't go."""
+        """Stop all its processes: gracefully, then by force."""
         master = self.pid()
         deadline = time.monotonic() + (ORPHANS_PATIENCE if master is None else PATIENCE)
         if master is not None:
-            _send(master, signal.SIGQUIT)  # fast: running jobs' shadows go, and the jobs are found again at the start
+            _send(master, signal.SIGQUIT)  # fast: shadows end, and running jobs are found again at the next start
         while left := self.processes():
             if self._started is not None:
                 self._started.poll()
@@ -91,7 +91,7 @@ def _own_processes() -> list[int]:
             if entry.name.isdecimal() and entry.stat().st_uid == os.getuid():
                 pids.append(int(entry.name))
         except OSError:
-            continue  # it ended meanwhile
+            continue  # it has ended meanwhile
     return sorted(pids)
 
 
@@ -99,7 +99,7 @@ def _environment(pid: int) -> list[bytes]:
     try:
         return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
     except OSError:
-        return []  # it ended meanwhile, or became somebody else
+        return []  # it has ended meanwhile, or changed its user
 
 
 def _name(pid: int) -> str:
@@ -113,7 +113,7 @@ def _send(pid: int, number: signal.Signals) -> None:
     try:
         os.kill(pid, number)
     except ProcessLookupError:
-        pass  # it has ended already
+        pass  # it has already ended
 
 
 def _lines(file: Path) -> list[str]:

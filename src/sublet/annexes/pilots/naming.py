@@ -1,6 +1,6 @@
-"""Jobs and DAGs whose description names an annex by a line, `MY.AnnexName = "example"`: which, and what they say.
+"""Jobs and DAGs whose description names an annex in a line, `MY.AnnexName = "example"`.
 
-Whoever submits them need not know of Sublet: condor_submit, DAGMan, Pegasus and Snakemake only pass the line on.
+The program that submits them needn't know Sublet: condor_submit, DAGMan, Pegasus and Snakemake just pass the line on.
 """
 
 from __future__ import annotations
@@ -32,30 +32,30 @@ from sublet.platforms.htcondor.configuration import quote_string
 from sublet.platforms.htcondor.tools import Ad, Tools
 from sublet.reach.port import Command
 
-HTCONDORS_OWN = "HPC_ANNEX_ENABLED"  # where HTCondor's own annexes are enabled, TargetAnnexName names one of those
+HTCONDORS_OWN = "HPC_ANNEX_ENABLED"  # if HTCondor's own annexes are enabled, TargetAnnexName names one of those
 ATTRIBUTES = ("ProcId", "JobStatus", "JobUniverse", *JOB_LINES, *dag_moves.ATTRIBUTES)
 MANAGERS_UNIVERSE = 7
 
 
 @dataclass(frozen=True, slots=True)
 class NamingJob:
-    """A job, or a DAG's manager, whose line was not yet followed."""
+    """A job, or a DAG's manager, whose line hasn't been followed yet."""
 
     id: str  # 12.0
     attribute: str  # AnnexName
-    written: str  # as the line has it: "example", in quotes
-    name: str = ""  # empty: what is written is no text
+    written: str  # as in the line: "example", in quotes
+    name: str = ""  # empty: the value isn't a string
     status: int = IDLE
-    is_new: bool = True  # whether no line of it was followed before
+    is_new: bool = True  # whether none of its lines was followed before
 
     @property
     def cluster(self) -> str:
-        """The cluster that it is of."""
+        """The job's cluster."""
         return self.id.partition(".")[0]
 
     @property
     def problem(self) -> str:
-        """What is wrong with the line, and how it would be right; empty if nothing is."""
+        """What is wrong with the line and the correct form, or an empty string."""
         if not self.name:
             word = self.written if self.written.isidentifier() else "example"
             return (
@@ -71,7 +71,7 @@ class NamingJob:
 
 @dataclass(frozen=True, slots=True)
 class NamingLook:
-    """What a look at the queue finds."""
+    """The result of checking the queue."""
 
     jobs: Sequence[NamingJob]
     dags: Sequence[NamingJob]
@@ -79,7 +79,7 @@ class NamingLook:
 
 
 def to_look(tools: Tools, attributes: Sequence[str] = JOB_LINES) -> Command[NamingLook]:
-    """The jobs and DAGs whose line was not yet followed; not those that were marked by hand, or when submitted."""
+    """Build the command that lists jobs and DAGs with new lines, except those marked by hand or at submission."""
     line = WRITTEN if len(attributes) > 1 else f"unparse({attributes[0]})"
     unheard = f"{line} =!= {JOB_TAKEN} && ({JOB_TARGET} =?= undefined || {JOB_TAKEN} =!= undefined)"
     jobs = f'({VANILLA} && {THERE} && {JOB_SESSION} =?= undefined && {line} != "" && {unheard})'
@@ -87,7 +87,7 @@ def to_look(tools: Tools, attributes: Sequence[str] = JOB_LINES) -> Command[Nami
 
 
 def read_look(ads: list[Ad], attributes: Sequence[str] = JOB_LINES) -> NamingLook:
-    """What names an annex, and all managers of DAGs."""
+    """Parse the jobs and DAGs that name an annex, and all managers of DAGs."""
     managers = [ad for ad in ads if ad.get("JobUniverse") == MANAGERS_UNIVERSE]
     return NamingLook(
         jobs=[read_naming(ad, attributes) for ad in ads if ad not in managers],
@@ -97,7 +97,7 @@ def read_look(ads: list[Ad], attributes: Sequence[str] = JOB_LINES) -> NamingLoo
 
 
 def _is_unheard(ad: Ad, attributes: Sequence[str]) -> bool:
-    """Whether a DAG's line was not yet followed, and nothing else counts more."""
+    """Whether a DAG's line hasn't been followed yet, and nothing else takes precedence."""
     taken = ad.get(JOB_TAKEN)
     if DAG_MOVED in ad or (JOB_TARGET in ad and taken is None) or not any(name in ad for name in attributes):
         return False
@@ -105,7 +105,7 @@ def _is_unheard(ad: Ad, attributes: Sequence[str]) -> bool:
 
 
 def read_naming(ad: Ad, attributes: Sequence[str] = JOB_LINES) -> NamingJob:
-    """One of them."""
+    """Parse the line of a job or a DAG's manager."""
     attribute = next((name for name in attributes if name in ad), attributes[0])
     written, name = _read_value(ad.get(attribute))
     return NamingJob(
@@ -119,7 +119,7 @@ def read_naming(ad: Ad, attributes: Sequence[str] = JOB_LINES) -> NamingJob:
 
 
 def _read_value(value: Any) -> tuple[str, str]:
-    """How a value is written in an ad; and the text that it is, if it is one."""
+    """Return a value as written in an ad and, if it is a string, its text."""
     if not isinstance(value, str):
         return json.dumps(value), ""
     if value.startswith("/Expr(") and value.endswith(")/"):
@@ -128,19 +128,19 @@ def _read_value(value: Any) -> tuple[str, str]:
 
 
 def follow_line(marks: Marks, written: str) -> Marks:
-    """The same marks, for jobs whose line said so: they are marked anew when it changes."""
-    changes = {name: value for name, value in marks.changes.items() if name != JOB_FOLLOWED}  # a DAG's move counts more
+    """Return marks for jobs that follow their line, so that they are marked again when it changes."""
+    changes = {name: value for name, value in marks.changes.items() if name != JOB_FOLLOWED}  # a DAG's move wins
     return replace(marks, changes={**changes, JOB_TAKEN: quote_string(written)})
 
 
 def to_count(tools: Tools, clusters: Sequence[str]) -> Command[Counter[str]]:
-    """How many jobs clusters have in the queue."""
+    """Build the command that counts the queued jobs of clusters."""
     clause = "||".join(f"ClusterId=={cluster}" for cluster in clusters)
     return reread(to_queue(tools, clause, ("ClusterId",)), lambda ads: Counter(str(ad["ClusterId"]) for ad in ads))
 
 
 def choose_whole(jobs: Sequence[NamingJob], sizes: Counter[str]) -> list[str]:
-    """The ids of jobs that say the same; a cluster by its own where that is all of it, with what it has yet to make."""
+    """Return the ids of these jobs; a complete cluster by its own id, so that future jobs are included."""
     here = Counter(job.cluster for job in jobs)
     whole = {cluster for cluster, count in here.items() if count >= sizes[cluster]}
     return [*sorted(whole, key=int), *(job.id for job in jobs if job.cluster not in whole)]

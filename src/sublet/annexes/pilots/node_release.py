@@ -1,4 +1,4 @@
-"""Which release of HTCondor a compute node can run, by its architecture and its C library."""
+"""Which release of HTCondor a compute node can run, by its architecture and C library."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import re
 from sublet.annexes.pilots.fetching import release_url
 from sublet.kernel.errors import ReleaseRefused
 
-# HTCondor's releases are made on these; each runs wherever the C library is at least as new as theirs.
+# The AlmaLinux versions of HTCondor's releases; each release runs with its C library or a newer one.
 _MADE_ON = (((2, 39), "10"), ((2, 34), "9"), ((2, 28), "8"))
 _LIBC = re.compile(r"glibc (\d+)\.(\d+)")
 _ARCH = re.compile(r"[a-z0-9_]{1,20}")
 
 
 def node_release(template: str, arch: str, libc: str) -> str:
-    """The address of the newest release that a node can run; ReleaseRefused if none is made for it."""
+    """Return the address of the newest release that a node can run; raise ReleaseRefused if there is none."""
     if not _ARCH.fullmatch(arch):
         raise ReleaseRefused(why=f"{arch!r} is no architecture that is known")
     match = _LIBC.fullmatch(libc)

@@ -1,4 +1,4 @@
-"""An access point of one's own: run as the person, for their jobs, where pilots can find it."""
+"""Sublet's own access point: run as the person, for their jobs, where pilots can reach it."""
 
 from __future__ import annotations
 
@@ -29,41 +29,41 @@ from sublet.platforms.htcondor.tools import Tools
 from sublet.reach.local import LocalReach
 from sublet.reach.target import private
 
-PATIENCE = 30.0  # seconds that it may take to answer
+PATIENCE = 30.0  # seconds in which it must answer
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,100}")
 _JOB = re.compile(rb"0*[1-9]\d*\.\d+")  # cluster and number; 0.0 is the queue itself, and 01.-1 a whole cluster
-TOKEN_LIFE = timedelta(days=30)  # of the owner's own token, renewed when half of it is over
+TOKEN_LIFE = timedelta(days=30)  # of the owner's own token, renewed after half of it
 
 
 @dataclass(frozen=True)
 class Contact:
     """What a pilot must know to find an access point."""
 
-    collector: str  # where it tells of itself, finds the schedd, and has connections passed on
+    collector: str  # to which it reports, and which finds the schedd and brokers connections
     schedd: str  # the name of the schedd that it attaches to
-    owner: str  # whose it is, as the schedd knows them: `researcher@ap.example`
+    owner: str  # the owner's identity at the schedd: `researcher@ap.example`
 
     @property
     def user(self) -> str:
-        """The owner's name in the jobs that it may run."""
+        """The owner's user name in jobs."""
         return self.owner.partition("@")[0]
 
 
 class OwnAccessPoint:
-    """One below a directory; it outlives the service, and is found again by its configuration's name."""
+    """An access point below a directory; it outlives the service, and is found again by its configuration's path."""
 
     kind = "own"
 
     def __init__(self, directory: Path, release: Release) -> None:
-        """Nothing is made yet."""
+        """Prepare the access point without creating anything."""
         self.directory, self.release = directory, release
-        self.note = ""  # why the machine's own is not used, where it has one
+        self.note = ""  # why the machine's own isn't used, if it has one
         self.tools = Tools(release, str(directory / "tools.conf"))
         self.master = Master(directory / "daemons.conf", directory / "log")
 
     @property
     def ground(self) -> Ground:
-        """What was decided of it; AccessPointFailed if nothing was yet."""
+        """The decisions about the access point; raises AccessPointFailed if there are none yet."""
         try:
             values = json.loads((self.directory / "ground.json").read_bytes())
         except FileNotFoundError:
@@ -77,7 +77,7 @@ class OwnAccessPoint:
     def settle(
         self, address: str, *, bind: str = "", port: int = 0, schedd: bool = True, lease: timedelta | None = None
     ) -> Ground:
-        """Decide where it is, once: name, port and keys stay; address and lease may change, from its next start on."""
+        """Configure the access point: name, port and keys are kept; address and lease may change at the next start."""
         if os.geteuid() == 0:
             raise AccessPointFailed(
                 why="an access point of one's own is not run as root",
@@ -114,17 +114,17 @@ class OwnAccessPoint:
 
     @property
     def contact(self) -> Contact:
-        """What a pilot must know to find it."""
+        """What a pilot must know to find the access point."""
         ground = self.ground
         return Contact(ground.collector, ground.name, ground.owner)
 
     @property
     def lease(self) -> timedelta:
-        """How long a job outlives a lost connection to its node."""
+        """How long a job survives a lost connection to its node."""
         return self.ground.lease
 
     def has_jobs(self) -> bool:
-        """Whether jobs are in its queue, which are not to be left behind."""
+        """Whether there are jobs in its queue, which mustn't be left behind."""
         try:
             with (self.directory / "spool/job_queue.log").open("rb") as file:
                 return has_queued(file)
@@ -132,7 +132,7 @@ class OwnAccessPoint:
             return False
 
     async def start(self, now: datetime) -> None:
-        """Make sure that it runs as it was decided, and answers; of many who call this at once, one starts it."""
+        """Make sure that it runs as configured, and answers; of concurrent callers only one starts it."""
         with (self.directory / "start.lock").open("w") as lock:
             await asyncio.to_thread(fcntl.flock, lock, fcntl.LOCK_EX)
             private(self.directory / "sockets")
@@ -141,17 +141,17 @@ class OwnAccessPoint:
             if self._write(ground) and self.master.pid() is not None:
                 await self.master.stop()
             if self.master.pid() is None:
-                await self.master.stop()  # an end by force may have left daemons
+                await self.master.stop()  # a master that was killed may have left daemons
                 _check(ground)
                 self.master.start(self.release)
             await self._wait_for_answer(ground)
 
     async def stop(self) -> None:
-        """End it; the queue stays, and running jobs are found again at the next start if that is soon."""
+        """Stop the access point; the queue is kept, and running jobs are found again if it is restarted soon."""
         await self.master.stop()
 
     def renew(self, now: datetime) -> None:
-        """Give the owner's tools a new token when half of the old one's life is over."""
+        """Renew the token of the owner's tools after half of its lifetime."""
         file = self.directory / "tools/tokens.d/owner"
         if file.exists() and expiry(file.read_text()) - now > TOKEN_LIFE / 2:
             return
@@ -160,15 +160,15 @@ class OwnAccessPoint:
         keep(file, f"{token}\n".encode())
 
     async def pilot_tokens(self, lifetime: timedelta, now: datetime) -> Mapping[str, str]:
-        """A token that lets a pilot attach and tell of itself."""
+        """Return a token with which a pilot can attach and report."""
         return {"pilot": self._signer(PILOTS).mint(self.ground.owner, lifetime, now, PILOT_MAY)}
 
     def keep_token(self, pilot: str, token: str) -> None:
-        """Keep the token by which the owner, and nobody else, can stop a pilot."""
+        """Store the token with which only the owner can stop a pilot."""
         keep(self._pilot_file(pilot), f"{token}\n".encode())
 
     def drop_token(self, pilot: str) -> None:
-        """Forget a pilot's token."""
+        """Delete a pilot's token."""
         self._pilot_file(pilot).unlink(missing_ok=True)
 
     def _pilot_file(self, pilot: str) -> Path:
@@ -180,7 +180,7 @@ class OwnAccessPoint:
         return Signer((self.directory / "passwords.d" / name).read_bytes(), name, self.ground.domain)
 
     def _write(self, ground: Ground) -> bool:
-        """Write the configuration; whether that of the daemons is another than before."""
+        """Write the configuration; return whether that of the daemons has changed."""
         tools = tools_configuration(ground, self.release, str(self.directory / "tools"))
         keep(self.directory / "tools.conf", tools.encode())
         text = daemons_configuration(ground, self.release).encode()
@@ -191,7 +191,7 @@ class OwnAccessPoint:
         return True
 
     async def _wait_for_answer(self, ground: Ground) -> None:
-        """Wait until its collector answers and, if it has a schedd, knows of it."""
+        """Wait until its collector answers and, if it has a schedd, knows the schedd."""
         here = LocalReach("access point")
         command = to_schedds(self.tools) if ground.schedd else to_slots(self.tools)
         deadline = time.monotonic() + PATIENCE
@@ -209,7 +209,7 @@ class OwnAccessPoint:
 
 
 def has_queued(log: Iterable[bytes]) -> bool:
-    """Whether a schedd's log of its queue has jobs that were made (101) and not yet destroyed (102)."""
+    """Whether a schedd's queue log has jobs that were created (101) and not destroyed (102)."""
     jobs: set[bytes] = set()
     for line in log:
         act, _, rest = line.partition(b" ")
@@ -222,7 +222,7 @@ def has_queued(log: Iterable[bytes]) -> bool:
 
 
 def _check(ground: Ground) -> None:
-    """Refuse an address or a port that can't be listened on, before HTCondor fails in its own words."""
+    """Refuse an address or a port that can't be used, before HTCondor fails with its own message."""
     here = ground.bind or ground.address
     if not is_here(here):
         raise AccessPointFailed(

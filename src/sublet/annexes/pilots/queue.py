@@ -1,4 +1,4 @@
-"""A person's jobs as the access point knows them: commands, and their answers."""
+"""Commands about a person's jobs at the access point, and the parsers of their output."""
 
 from __future__ import annotations
 
@@ -35,48 +35,48 @@ _CONDITION = re.compile(r"^\[\d+\]\s+0\s+(.+)$", re.MULTILINE)
 
 
 def to_list(tools: Tools, constraint: str = "true") -> Command[list[QueuedJob]]:
-    """The person's own jobs in the queue."""
+    """Build the command that lists the person's own jobs in the queue."""
     return reread(to_queue(tools, f"{NOT_AT_THE_POINT} && ({constraint})", ATTRIBUTES), read_jobs)
 
 
 def to_list_factories(tools: Tools, constraint: str) -> Command[list[QueuedJob]]:
-    """The person's own clusters that have jobs yet to be made, each as if it were one job."""
+    """Build the command that lists the person's clusters with jobs yet to be created, each as if it were one job."""
     return reread(to_factories(tools, f"{NOT_AT_THE_POINT} && ({constraint})", ATTRIBUTES), read_jobs)
 
 
 def to_remember(tools: Tools, constraint: str) -> Command[list[QueuedJob]]:
-    """Jobs that have left the queue."""
+    """Build the command that lists jobs that have left the queue."""
     return reread(to_history(tools, f"{NOT_AT_THE_POINT} && ({constraint})", ATTRIBUTES, 100), read_jobs)
 
 
 def to_rooms(tools: Tools, annex: str) -> Command[list[NodeRoom]]:
-    """What the nodes of an annex have, and what of it is free."""
+    """Build the command that returns the total and free resources of an annex's nodes."""
     query = to_slots(tools, f'{SLOT_ANNEX} =?= {quote_string(annex)} && SlotType =!= "Dynamic"', SLOT)
     return reread(query, lambda ads: [read_room(ad) for ad in ads])
 
 
 def to_unmet(tools: Tools, job: str, annex: str) -> Command[list[str]]:
-    """The conditions of a job that no slot of an annex meets, as HTCondor's own analysis says."""
+    """Build the command that lists the requirements of a job that no slot of an annex meets, by HTCondor's analysis."""
     machines = f"{SLOT_ANNEX} =?= {quote_string(annex)}"
     words = ("condor_q", "-better-analyze", job, "-slotconstraint", machines)
     return Command(tools.words(*words), read_unmet)
 
 
 def to_vacate(tools: Tools, constraint: str) -> Command[bool]:
-    """Take running jobs off their nodes at once, so that they wait again."""
+    """Build the command that stops running jobs at once, so that they wait again."""
     words = tools.words("condor_vacate_job", "-fast", "-constraint", constraint)
     return Command(words, lambda outcome: outcome.code == 0 and reading(lambda _: True)(outcome))
 
 
 def runs_on(masters: Iterable[str]) -> str:
-    """The constraint of jobs that are on the slots of pilots, by the names of their masters."""
+    """Return the constraint for jobs on the slots of pilots, given the names of their masters."""
     active = " || ".join(f"JobStatus == {status}" for status in sorted(ACTIVE))
     names = quote_string(",".join(master.partition("@")[0] for master in masters))
     return f'({active}) && stringListMember(split(RemoteHost ?: "", "@")[1], {names}) =?= true'
 
 
 def read_jobs(ads: list[Ad]) -> list[QueuedJob]:
-    """Jobs, in the order of their ids."""
+    """Parse jobs, sorted by id."""
     return [_job(ad) for ad in sorted(ads, key=lambda ad: (ad["ClusterId"], ad.get("ProcId", -1)))]
 
 
@@ -108,7 +108,7 @@ def _job(ad: Ad) -> QueuedJob:
 
 
 def read_room(ad: Ad) -> NodeRoom:
-    """One node's slot that others are cut out of."""
+    """Parse a partitionable or static slot of a node."""
     free = {name: int(ad.get(name) or 0) for name in ("Cpus", "Memory", "Disk", "GPUs")}
     whole = {name: int(ad.get(f"TotalSlot{name}") or free[name]) for name in free}
     is_static = ad.get("SlotType") == "Static"
@@ -129,28 +129,28 @@ def read_room(ad: Ad) -> NodeRoom:
 
 
 def read_unmet(outcome: Outcome) -> list[str]:
-    """The conditions that matched nothing, if the analysis could be made."""
+    """Parse the requirements that matched nothing, if there is an analysis."""
     return [condition.strip() for condition in _CONDITION.findall(outcome.text)]
 
 
 def find_unknown(jobs: Sequence[QueuedJob], wanted: Sequence[str]) -> list[str]:
-    """Which of the ids that were typed name no job."""
+    """Return the ids that name no job."""
     there = {job.id for job in jobs} | {job.id.partition(".")[0] for job in jobs}
     return [id for id in wanted if id not in there]
 
 
 def text_of(value: Any) -> str:
-    """A string of an ad; nothing, if it is an expression."""
+    """Return a string from an ad; empty if it is an expression."""
     return value if isinstance(value, str) and not value.startswith("/Expr(") else ""
 
 
 def number_of(value: Any) -> int | None:
-    """A number of an ad, if it is one."""
+    """Return a number from an ad, or None."""
     return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def moment_of(value: Any) -> datetime | None:
-    """An instant of an ad, if it is one."""
+    """Return a time from an ad, or None."""
     number = number_of(value)
     return datetime.fromtimestamp(number, UTC) if number else None
 

@@ -1,7 +1,7 @@
-"""How jobs are submitted for an annex: by what the environment tells condor_submit and DAGMan, which pass it on.
+"""Submission of jobs for an annex through environment variables, which condor_submit and DAGMan pass on.
 
-Every job of a description, of a DAG, of its splices and of its sub-DAGs gets the attributes by which it names the
-annex, and the clause that keeps it to the annex's slots.
+Every job of a description, of a DAG, of its splices and of its sub-DAGs gets the attributes that name the annex, and
+the requirement that keeps it to the annex's slots.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from sublet.platforms.htcondor.configuration import attribute
 
 ATTRIBUTES, REQUIRED, REQUIRED_OF_ALL = "SUBMIT_ATTRS", "APPEND_REQ_VANILLA", "APPEND_REQUIREMENTS"
 LEASE, TOLD = "JOB_DEFAULT_LEASE_DURATION", "DAGMAN_QUEUE_UPDATE_INTERVAL"
-OFTEN = 2  # seconds between what a DAG's manager tells of it
-KEPT_TO = f"{TARGETED} && {WAITS}"  # what every job of an annex requires
-ASKED = (ATTRIBUTES, REQUIRED, REQUIRED_OF_ALL)  # what the access point's own configuration may already say
+OFTEN = 2  # seconds between updates of a DAG's manager
+KEPT_TO = f"{TARGETED} && {WAITS}"  # the requirement of every job of an annex
+ASKED = (ATTRIBUTES, REQUIRED, REQUIRED_OF_ALL)  # settings that the access point's own configuration may have
 
 
 def environment_for(annex: str, supplier: str, lease: timedelta, already: Mapping[str, str]) -> dict[str, str]:
-    """The variables with which tools submit for an annex; what the configuration says already still counts."""
+    """Return the variables with which tools submit for an annex; the configuration's own values still apply."""
     marks = {JOB_TARGET: annex, JOB_SUPPLIER: supplier}
     required = already.get(REQUIRED) or already.get(REQUIRED_OF_ALL) or ""
     values = {

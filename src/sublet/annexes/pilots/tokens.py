@@ -1,4 +1,4 @@
-"""HTCondor's IDTOKENs, minted from a signing key: who someone is to its daemons, for how long, and what they may do."""
+"""HTCondor's IDTOKENs, minted from a signing key: an identity, its lifetime and its permissions."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from datetime import UTC, datetime, timedelta
 
 from sublet.kernel.errors import BadToken
 
-POOL = "POOL"  # the name of the key that an HTCondor pool's own daemons trust
-PILOTS = "AP"  # the name of the key that pilots' tokens are signed with: without it, all of them are refused
+POOL = "POOL"  # the name of the key that a pool's own daemons trust
+PILOTS = "AP"  # the name of the key for pilots' tokens; removing it revokes them all
 PILOT_MAY = ("READ", "WRITE", "ADVERTISE_STARTD", "ADVERTISE_MASTER")
 OWNER_MAY = ("READ", "WRITE")
 _KEY_LENGTH = 64
-_MASK = bytes((0xDE, 0xAD, 0xBE, 0xEF))  # HTCondor keeps key files so; it hides nothing
+_MASK = bytes((0xDE, 0xAD, 0xBE, 0xEF))  # HTCondor's mask for key files, which isn't encryption
 
 
 @dataclass(frozen=True)
 class Signer:
-    """A signing key as its file has it, its name, and in whose name it signs: a trust domain."""
+    """A signing key as stored in its file, its name, and the trust domain for which it signs."""
 
     key: bytes
     name: str
     issuer: str
 
     def mint(self, subject: str, lifetime: timedelta, now: datetime, may: Sequence[str] = ()) -> str:
-        """A token for `subject` (`researcher@ap.example`); `may` limits it to these of HTCondor's permissions."""
+        """Mint a token for `subject` (`researcher@ap.example`); `may` limits it to these permissions of HTCondor."""
         issued = int(now.timestamp())
         claims: dict[str, object] = {
             "exp": issued + int(lifetime.total_seconds()),
@@ -51,30 +51,30 @@ class Signer:
 
 
 def new_key() -> bytes:
-    """A new signing key."""
+    """Return a new signing key."""
     while not usable_key(key := secrets.token_bytes(_KEY_LENGTH)):
         pass
     return key
 
 
 def usable_key(key: bytes) -> bool:
-    """Whether HTCondor reads all of a key: a zero byte, also behind its mask, would end it."""
+    """Whether HTCondor reads the whole key, which a zero byte, masked or not, would cut off."""
     return 0 not in key and 0 not in _mask_key(key)
 
 
 def expiry(token: str) -> datetime:
-    """When a token ends; one without an end lasts as long as time is counted."""
+    """Return when a token expires; the latest possible time if it doesn't."""
     until = _claims(token).get("exp")
     return datetime.fromtimestamp(until, UTC) if isinstance(until, int | float) else datetime.max.replace(tzinfo=UTC)
 
 
 def issuer(token: str) -> str:
-    """The trust domain in whose name a token is signed."""
+    """Return the trust domain that issued a token."""
     return str(_claims(token).get("iss", ""))
 
 
 def identity(token: str) -> str:
-    """Whom a token stands for: `researcher@ap.example`."""
+    """Return the identity of a token: `researcher@ap.example`."""
     return str(_claims(token).get("sub", ""))
 
 
@@ -94,7 +94,7 @@ def _mask_key(data: bytes) -> bytes:
 
 
 def _derive_key(secret: bytes) -> bytes:
-    """HKDF (RFC 5869) with SHA-256, one block of it."""
+    """Derive a key by HKDF (RFC 5869) with SHA-256, one block."""
     return hmac.digest(hmac.digest(b"htcondor", secret, hashlib.sha256), b"master jwt\x01", hashlib.sha256)
 
 

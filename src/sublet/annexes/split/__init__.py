@@ -2,6 +2,6 @@
 
     near_half (per job) - relay (per lease) == one ssh exec == agent (login host) - spool - far_half (per node)
 
-`agent` and `far_half` travel as text to machines with an older Python: they use nothing newer than Python 3.6, and
-import nothing but the standard library and what `travel` puts before them in the same text.
+`agent` and `far_half` are sent as text to machines with an older Python: they use nothing newer than Python 3.6, and
+import only the standard library and the modules that `travel` puts before them in the same text.
 """

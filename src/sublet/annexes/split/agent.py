@@ -1,17 +1,17 @@
-"""The one process on the login host: frames on its channel, files in the spool. Sent as text, never installed.
+"""The agent: the one process on the login host, between frames on its channel and files in the spool.
 
-The spool is one directory of a lease, on the file system that login host and nodes share. Every file in it appears by
-rename, and whatever is done twice is done once:
+It is sent as text, never installed. The spool is a lease's directory on the file system that the login host and the
+nodes share. Every file in it appears by rename, and repeating an order is safe:
 
-  ask/N      node N asks for its configuration        ans/N.tar  the answer
-  alive/N    node N's heartbeat: a counter            in/N/A.tar attempt A for node N, taken by rename
-  out/A.tar  what became of attempt A                 out/A.bad  it could not be run;  out/A.off: it was stopped
-  live/A.out what attempt A prints, while it runs     kill/A     attempt A is to be stopped
-  fence/E    what node epoch E brings is void         lease      the near side lives: a counter
-  stop/N     node N is to end                         agent      which agent is the present one
+    ask/N      node N asks for its configuration        ans/N.tar  the answer
+    alive/N    node N's heartbeat: a counter            in/N/A.tar attempt A for node N, taken by rename
+    out/A.tar  the result of attempt A                  out/A.bad  it couldn't be run;  out/A.off: it was stopped
+    live/A.out output of attempt A, while it runs       kill/A     order to stop attempt A
+    fence/E    results of node epoch E are void         lease      the near side's heartbeat: a counter
+    stop/N     order to node N to end                   agent      the nonce of the current agent
 
-Where the disk has no room for a counter, an empty file beside it, alive/N.C or lease.C, has it in its name: a rename
-needs no room. Whatever else could not be written is written as soon as it can be.
+Where the disk has no room for a counter, the name of an empty file beside it has the counter, alive/N.C or lease.C: a
+rename needs no room. Anything else that couldn't be written is written as soon as there is room.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from sublet.annexes.split.spool_files import forget, forget_pulses, names, pulse
 
 PARTS = ("in", "out", "kill", "alive", "ask", "ans", "live", "fence", "stop", "tmp")
 ENDINGS = (".tar", ".bad", ".off")
-OURS = ("put", "ans", "w")  # what an agent writes before it is whole; its nonce follows
-TICK = 0.5  # seconds between two looks at heartbeats and questions
-SLOW = 0.5  # seconds between two looks when nothing has happened for a while
-QUIET = 10.0  # seconds without an event after which it looks more slowly
+OURS = ("put", "ans", "w")  # prefixes of an agent's partial files; its nonce follows
+TICK = 0.5  # seconds between checks of heartbeats and questions
+SLOW = 0.5  # seconds between checks when nothing has happened for a while
+QUIET = 10.0  # seconds without an event after which checks become slower
 
 
 class SpoolAgent:
-    """Carries frames to files and files to frames."""
+    """Translates frames to files, and files to frames."""
 
     def __init__(self, spool: str, nonce: str, poll: float, channel: BinaryIO) -> None:
-        """Of one spool; `channel` takes the frames."""
+        """Serve one spool; `channel` takes the frames."""
         self.spool, self.nonce, self.poll, self.channel = spool, nonce, poll, channel
         self.turns: collections.deque[Iterator[tuple[dict[str, Any], bytes]]] = collections.deque()
         self.waiting = threading.Event()
@@ -49,7 +49,7 @@ class SpoolAgent:
         self.beats: dict[str, str] = {}
         self.pulses: dict[str, str] = {}
         self.asked: dict[str, str] = {}
-        self.unwritten: dict[str, bytes] = {}  # what there was no room for
+        self.unwritten: dict[str, bytes] = {}  # small files for which the disk had no room
         self.pulsing = True  # an earlier agent may have left a pulse
         self.busy = time.monotonic()
         self.orders: dict[str, Callable[[dict[str, Any], bytes], None]] = {
@@ -65,15 +65,15 @@ class SpoolAgent:
         }
 
     def path(self, *names: str) -> str:
-        """A path in the spool."""
+        """Return a path in the spool."""
         return os.path.join(self.spool, *names)
 
     def begin(self) -> None:
-        """Make what is missing, and become the present agent."""
+        """Create missing directories, and become the current agent."""
         try:
-            os.mkdir(self.spool)  # not what is above it: that is gone when the lease is
+            os.mkdir(self.spool)  # not its parent, which is gone when the lease is over
         except FileExistsError:
-            if os.lstat(self.spool).st_uid not in (os.geteuid(), 0):  # what lies in it is run
+            if os.lstat(self.spool).st_uid not in (os.geteuid(), 0):  # files in it are executed
                 raise PermissionError(self.spool + " belongs to someone else") from None
         for part in PARTS:
             os.makedirs(self.path(part), exist_ok=True)
@@ -82,26 +82,26 @@ class SpoolAgent:
         self.send({"op": "hello", "host": os.uname().nodename, "python": list(sys.version_info[:2])})
 
     def _sweep(self) -> None:
-        """Remove what an earlier agent left half written: nobody goes on with it."""
+        """Remove partial files of an earlier agent."""
         for name in names(self.path("tmp")):
             kind, _, rest = name.partition(".")
             if kind in OURS and not rest.startswith(self.nonce + "."):
                 forget(self.path("tmp", name))
 
-    # Frames out
+    # Outgoing frames
 
     def send(self, header: dict[str, Any], body: bytes = b"") -> None:
-        """Say something."""
+        """Send a frame."""
         self.turns.append(iter([(header, body)]))
         self.waiting.set()
 
     def send_file(self, header: dict[str, Any], path: str) -> None:
-        """Say a file, in turn with others: a long one doesn't delay a short one."""
+        """Send a file in turn with others, so that a long one doesn't delay a short one."""
         self.turns.append(file_pieces(header, path))
         self.waiting.set()
 
     def write_frames(self) -> None:
-        """For ever, one frame of each in turn."""
+        """Write frames for ever, taking turns."""
         while True:
             if not self.turns:
                 self.waiting.wait(1)
@@ -114,10 +114,10 @@ class SpoolAgent:
                 self.channel.flush()
                 self.turns.append(turn)
 
-    # Frames in
+    # Incoming frames
 
     def read_frames(self, source: BinaryIO) -> None:
-        """Until the channel ends."""
+        """Read frames until the channel ends."""
         while True:
             start = source.read(8)
             if len(start) < 8:
@@ -142,9 +142,9 @@ class SpoolAgent:
     def _kill(self, header: dict[str, Any], body: bytes) -> None:
         name = header["attempt"]
         self._write("kill/" + name, b"")
-        forget(self.path("tmp", "put." + self.nonce + "." + name))  # nothing more of it comes
+        forget(self.path("tmp", "put." + self.nonce + "." + name))  # no more of it comes
         if forget(self.path("in", str(header["node"]), name + ".tar")):
-            self._write("out/" + name + ".off", b"")  # no node has begun it
+            self._write("out/" + name + ".off", b"")  # no node has started it
 
     def _ack(self, header: dict[str, Any], body: bytes) -> None:
         name = header["attempt"]
@@ -156,7 +156,7 @@ class SpoolAgent:
             self.shown.pop(name + "." + stream, None)
         forget(self.path("kill", name))
         forget(self.path("tmp", "put." + self.nonce + "." + name))
-        forget(self.path("tmp", "taken." + name + ".tar"))  # as a node that died may have left it
+        forget(self.path("tmp", "taken." + name + ".tar"))  # a node that died may have left it
 
     def _send_again(self, header: dict[str, Any], body: bytes) -> None:
         self.sent.difference_update([header["attempt"] + ending for ending in ENDINGS])
@@ -183,7 +183,7 @@ class SpoolAgent:
                 forget(self.path("ask", node))
         except OSError:
             forget(part)
-            self.asked.pop(node, None)  # and so it is asked again
+            self.asked.pop(node, None)  # so that the question is sent again
 
     def _stop(self, header: dict[str, Any], body: bytes) -> None:
         self._write("stop/" + str(header["node"]), b"")
@@ -193,22 +193,22 @@ class SpoolAgent:
         self.send({"op": "cleaned", "left": os.path.exists(self.spool)})
 
     def _write(self, name: str, content: bytes) -> bool:
-        """Let a small file appear, now or when there is room; whether it is there now."""
+        """Write a small file, or keep it until there is room; return whether it was written now."""
         part = self.path("tmp", "w." + self.nonce + "." + name.replace("/", "_"))
         self.unwritten.pop(name, None)
         try:
             write_whole(self.path(name), content, part)
         except OSError:
             forget(part)
-            if os.path.isdir(self.spool):  # else there is nobody left who reads it
+            if os.path.isdir(self.spool):  # otherwise nobody is left to read it
                 self.unwritten[name] = content
             return False
         return True
 
-    # What happens in the spool
+    # Events in the spool
 
     def look(self) -> None:
-        """For ever, until another agent has taken over or the spool is gone."""
+        """Watch the spool until another agent has taken over, or the spool is gone."""
         ticked = 0.0
         while True:
             now = time.monotonic()
@@ -261,7 +261,7 @@ class SpoolAgent:
 
 
 def add(part: str, offset: int, body: bytes) -> bool:
-    """Write the next bytes of a file; not if those before are missing, as they are when they found no room."""
+    """Append bytes to a partial file; return False if earlier bytes are missing because there was no room."""
     if offset and (not os.path.exists(part) or os.path.getsize(part) != offset):
         return False
     with open(part, "ab" if offset else "wb") as file:
@@ -283,7 +283,7 @@ def main(settings: dict[str, Any]) -> None:
 
 
 def _or_end(work: Callable[[], None]) -> None:
-    """Whichever ends first ends it all: ssh is gone, the disk fails, or a newer agent is there."""
+    """Run some work and end the process with it: ssh is gone, the disk fails, or a newer agent is there."""
     try:
         work()
     except BaseException as error:

@@ -1,4 +1,4 @@
-"""Passes on what a node asked through the spool to the service's endpoint for pilots, as the node itself would."""
+"""Forwards a node's claim from the spool to the service's endpoint for pilots, as the node itself would send it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Endpoint:
     """The service's endpoint for pilots, whose certificate is known."""
 
     def __init__(self, urls: tuple[str, ...], certificate: str, lease: str) -> None:
-        """Of one lease."""
+        """Use these addresses for one lease."""
         self._urls, self._certificate, self._lease = urls, certificate, lease
 
     def claim(self, number: int, asked: str) -> bytes:
-        """The answer to a node's claim; Refused, or OSError while nobody answers."""
+        """Return the answer to a node's claim; raise Refused, or OSError while the service doesn't answer."""
         words = f"{asked.rstrip()}\ncarry=spool\n".encode()
         for url in self._urls:
             try:
@@ -35,7 +35,7 @@ class Endpoint:
 
     def _post(self, url: str, path: str, words: bytes) -> bytes:
         context = ssl.create_default_context(cafile=self._certificate)
-        context.check_hostname = False  # the certificate is the service's own, and no other is trusted
+        context.check_hostname = False  # only the service's own certificate is trusted
         where = urlsplit(url)
         line = http.client.HTTPSConnection(where.hostname or "", where.port, timeout=PATIENCE, context=context)
         try:

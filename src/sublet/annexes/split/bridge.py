@@ -1,7 +1,7 @@
-"""The near half of one node: a stock HTCondor EP beside the access point, that runs only while the far half lives.
+"""The near half of one node: a stock HTCondor EP beside the access point, which runs only while the far half lives.
 
-Its directory, named by the node's number, has all that the service prepared when the node claimed its place; what the
-node has is written down when it is first heard. It is the same pilot as any other: its name, its key, its slots.
+Its directory, named by the node's number, has what the service prepared when the node claimed its place; the node's
+resources are added at its first heartbeat. It is the same pilot as any other: its name, its key, its slots.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from sublet.platforms.htcondor.release import Release
 from sublet.reach.target import private
 
 PLACES = (REQUESTS, "log", "spool", "execute", "lock", "run", "etc", "credentials", "tokens.d", "passwords.d")
-# The schedd keeps what it was first told of a slot, so one that can't take jobs is not offered at all.
+# The schedd keeps the first ad of a slot, so a slot that can't take jobs isn't advertised at all.
 WITHHELD = write_lines({"STARTD_DIRECT_ATTACH_SCHEDD_NAME": ""})
 IDLE = "it was idle for too long"
 HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 ENDS = (
     ("StartLog", "No resources have been claimed for", IDLE),
     ("MasterLog", "DAEMON_SHUTDOWN_FAST", "its lifetime was over"),
-    ("MasterLog", "Got SIGQUIT", "its owner shut it down"),  # an order comes as one
+    ("MasterLog", "Got SIGQUIT", "its owner shut it down"),  # an order arrives as a signal
     ("MasterLog", "Got SIGTERM", "its owner shut it down"),
 )
 
 
 def prepare(directory: Path, plan: PilotPlan, release: Release, tokens: Mapping[str, str], key: bytes) -> None:
-    """Write all of a bridge but what its node has."""
+    """Write everything of a bridge except its node's resources."""
     for name in ("", *PLACES):
         make_private(directory / name)
     starter = directory / "near_half"
@@ -57,7 +57,7 @@ def prepare(directory: Path, plan: PilotPlan, release: Release, tokens: Mapping[
 
 
 def write_plugins(directory: Path, release: Release) -> None:
-    """What is put in the places of HTCondor's own plug-ins, so that what its system keeps doesn't travel."""
+    """Write wrappers for HTCondor's own plug-ins, so that data that the system keeps isn't transferred."""
     keep(directory / "near_plugin.py", read_program(*NEAR_PLUGIN))
     for name, plain in find_plugins(release).items():
         words = (sys.executable, "-IS", str(directory / "near_plugin.py"), str(directory), str(LARGE), str(plain))
@@ -66,27 +66,27 @@ def write_plugins(directory: Path, release: Release) -> None:
 
 
 def find_plugins(release: Release) -> dict[str, Path]:
-    """HTCondor's own plug-ins for addresses, by what is put in their places: for the web, and for the OSDF."""
+    """Return HTCondor's own plug-ins for the web and the OSDF, by the names of their wrappers."""
     own = {"near_web": release.libexec / "curl_plugin", "near_osdf": release.libexec / "stash_plugin"}
     return {name: plain for name, plain in own.items() if name == "near_web" or plain.exists()}
 
 
 def renew(directory: Path, plan: PilotPlan, tokens: Mapping[str, str]) -> None:
-    """Write what changes while it runs."""
+    """Write the files that change while the bridge runs."""
     for name, token in tokens.items():
         keep(directory / "tokens.d" / name, f"{token}\n".encode())
     keep(directory / "annex.conf", changeable(plan).encode())
 
 
 def reread(directory: Path) -> None:
-    """Have it read what has changed, if it runs."""
+    """Have a running bridge read its changed files."""
     pid = Master(directory / "condor_config", directory / "log").pid()
     if pid is not None:
         os.kill(pid, signal.SIGHUP)
 
 
 def configuration(directory: Path, plan: PilotPlan, release: Release) -> str:
-    """A pilot's configuration, whose jobs are handed to the near half of each."""
+    """Return a pilot's configuration that hands each job to a near half."""
     values = values_of(plan)
     evicted = 'stringListMember(split(Name, "@")[0], SubletFarEvict ?: "")'
     values |= {
@@ -120,7 +120,7 @@ def configuration(directory: Path, plan: PilotPlan, release: Release) -> str:
 
 
 def node_configuration(facts: Mapping[str, str], now: int) -> str:
-    """What the far half's node has, so that the slot says the truth about it; its end by this machine's own clock."""
+    """Return the resources of the far half's node for its slots; its end is by this machine's clock."""
     contained = str(facts.get("containers") == "yes")
     values = {
         **_machine(facts.get("machine", "")),
@@ -142,16 +142,16 @@ def node_configuration(facts: Mapping[str, str], now: int) -> str:
 
 
 def _machine(name: str) -> dict[str, str]:
-    """What its slots say where jobs run: `$$(Machine)` is the node, as it is of a node that is reached directly."""
+    """Return the host name of the slots: `$$(Machine)` is the node, as for a node that is reached directly."""
     named = name if HOST.fullmatch(name) else ""
     return {"NETWORK_HOSTNAME": named} if named else {}
 
 
 class Bridge:
-    """One, as a process: started when its node is there, stopped when it is not."""
+    """The process of a bridge: started when its node is alive, and stopped when it isn't."""
 
     def __init__(self, directory: Path, release: Release) -> None:
-        """One that an earlier relay started is found again."""
+        """Use a directory, and find the process that an earlier relay started."""
         self.directory, self.release = directory, release
         self.master = Master(directory / "condor_config", directory / "log")
         self.running = self.ready and self.master.pid() is not None
@@ -160,11 +160,11 @@ class Bridge:
 
     @property
     def ready(self) -> bool:
-        """Whether the service has prepared it."""
+        """Whether the service has prepared the bridge."""
         return (self.directory / "condor_config").exists()
 
     def start(self, facts: Mapping[str, str], now: int) -> None:
-        """Offer the node."""
+        """Start the bridge, which offers the node's resources."""
         sockets = write_lines({"DAEMON_SOCKET_DIR": literal(str(shorten(private(self.directory / "sockets"))))})
         keep(self.directory / "node.conf", (node_configuration(facts, now) + sockets).encode())
         self._withhold(False)
@@ -174,7 +174,7 @@ class Bridge:
         self.running = True
 
     def offer(self, linked: bool) -> None:
-        """Let new jobs come only while they can get to the node; those that run go on."""
+        """Accept new jobs only while they can reach the node; running jobs continue."""
         if self.running and self.withheld == linked:
             self._withhold(not linked)
             reread(self.directory)
@@ -184,7 +184,7 @@ class Bridge:
         self.withheld = withheld
 
     def look(self) -> None:
-        """Notice if it has ended by itself, and why."""
+        """Check whether the bridge has ended by itself, and why."""
         if not self.running:
             return
         try:
@@ -201,7 +201,7 @@ class Bridge:
                 self.over = "it was drained"
 
     async def stop(self) -> None:
-        """Withdraw the node at once; its jobs go back to the queue."""
+        """Stop the bridge at once; its jobs go back to the queue."""
         if self.ready:
             await self.master.stop()
             remove_links(self.directory / "sockets")

@@ -1,4 +1,4 @@
-"""The bridges of a lease: a bridge runs while its node is there, and a node ends with its bridge."""
+"""The bridges of a lease: a bridge runs while its node is alive, and a node ends with its bridge."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from sublet.platforms.htcondor.release import Release
 
 
 class Bridges:
-    """One for each node, where HTCondor is here."""
+    """One bridge for each node, if HTCondor is installed here."""
 
     def __init__(self, directory: Path, plan: RelayOrders, ledger: Ledger, end_node: Callable[[int], None]) -> None:
-        """Below a relay's directory; `end_node` has a node end."""
+        """Use a relay's directory; `end_node` makes a node end."""
         self.directory, self.plan, self.ledger, self.end_node = directory / "bridge", plan, ledger, end_node
         self.by_number: dict[int, Bridge] = {}
         self.working: dict[int, asyncio.Task[None]] = {}
@@ -28,7 +28,7 @@ class Bridges:
             self.by_number = {number: Bridge(self.directory / str(number), release) for number in range(plan.nodes)}
 
     def tend(self, now: float) -> None:
-        """Start, withdraw and look at them, as their nodes are."""
+        """Start, stop and check bridges, depending on the state of their nodes."""
         for number, bridge in self.by_number.items():
             if bridge.ready and number not in self.working:
                 self._tend(number, bridge, now)
@@ -52,17 +52,17 @@ class Bridges:
             del self.working[number]
 
     async def stop(self) -> None:
-        """Stop all of them."""
+        """Stop all bridges."""
         await asyncio.gather(*(bridge.stop() for bridge in self.by_number.values()))
 
     def over(self, number: int) -> str:
-        """Why one ended by itself; empty: it did not."""
+        """Return why a bridge ended by itself, or an empty string."""
         return self.by_number[number].over if number in self.by_number else ""
 
     def tell(self, now: float | None = None) -> None:
-        """Write down for each what its startd is to know of its node."""
+        """Write a file for each bridge with what its startd must know about its node."""
         now = time.monotonic() if now is None else now
         for number in range(self.plan.nodes):
             place = self.directory / str(number)
-            with contextlib.suppress(OSError):  # a bridge that is not there, or no room: it is told every second
+            with contextlib.suppress(OSError):  # the bridge isn't there, or no room: it is written again every second
                 keep(place / "probe.out", self.ledger.probe(number, now, int(time.time())).encode())

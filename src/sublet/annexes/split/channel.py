@@ -1,4 +1,4 @@
-"""The one channel to the agent: opened, kept, and opened again when it breaks; frames take turns on it."""
+"""The channel to the agent: opened, kept open, and reopened when it breaks; frames take turns on it."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ from sublet.annexes.split.frames import MARK, decode, encode, lengths, pieces
 from sublet.annexes.split.travel import AGENT, program
 
 BOOT = "import sys;i=sys.stdin.buffer;exec(compile(i.read(int(i.readline())),'agent','exec'))"
-HANDSHAKE = 30.0  # seconds that a login shell may take to come to the agent
+HANDSHAKE = 30.0  # seconds that a login shell may take to start the agent
 LIMIT = 1 << 22
 Frames = Generator[tuple[dict[str, Any], bytes], None, None]
 Hears = Callable[[dict[str, Any], bytes], Awaitable[None]]
 
 
 class AgentChannel:
-    """Frames to the agent and from it."""
+    """Frames to and from the agent."""
 
     def __init__(self, words: tuple[str, ...], errors: Path, silent: float) -> None:
-        """`words` start a Python at the far end, which reads its program; what they complain of goes to `errors`."""
+        """`words` start a Python at the far end, which reads its program; their stderr goes to the file `errors`."""
         self._words, self._errors, self._silent = words, errors, silent
         self._turns: deque[Frames] = deque()
         self._something = asyncio.Event()
         self._heard = 0.0
 
     def say(self, header: dict[str, Any], body: bytes = b"") -> None:
-        """One frame, or as many as the body needs."""
+        """Send one frame, or as many as the body needs."""
         self.turn(pieces(header, io.BytesIO(body)) if body else _one(header))
 
     def turn(self, frames: Frames) -> None:
-        """Frames that are made when their turn comes: a large sandbox doesn't delay a small one."""
+        """Queue frames that are created when their turn comes, so that a large sandbox doesn't delay a small one."""
         self._turns.append(frames)
         self._something.set()
 
     async def open(self, settings: dict[str, Any], begin: Callable[[], None], hear: Hears) -> None:
-        """Carry frames until it breaks: OSError, TimeoutError or ValueError with the reason."""
+        """Exchange frames until the channel breaks; raise OSError, TimeoutError or ValueError with the reason."""
         nonce = secrets.token_hex(8)
         text = program(AGENT, {**settings, "nonce": nonce})
         process = await self._start()
@@ -78,7 +78,7 @@ class AgentChannel:
             os.close(errors)
 
     async def _skip_to_mark(self, source: asyncio.StreamReader, nonce: str) -> None:
-        """Drop what a login shell prints, up to the agent's own first line."""
+        """Skip the output of a login shell, up to the agent's first line."""
         while (line := await source.readline()) != MARK + nonce.encode() + b"\n":
             if not line:
                 complaints = (await asyncio.to_thread(self._errors.read_text, errors="replace")).strip().splitlines()
@@ -108,7 +108,7 @@ class AgentChannel:
             await hear(header, content)
 
     async def _beat(self, nonce: str) -> None:
-        """Say that the near side lives, and notice when the far one no longer does."""
+        """Send heartbeats, and raise ConnectionError when the far side has been silent for too long."""
         count = 0
         while True:
             count += 1

@@ -1,4 +1,4 @@
-"""The ads of jobs and slots, as the far half reads and writes them. Travels with it."""
+"""The ads of jobs and slots, as the far half reads and writes them. Sent with the far half."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ OURS = {
     *("iwd", "shouldtransferfiles", "whentotransferoutput", "transferinput", "transferoutput", "transferexecutable"),
     *("owner", "user", "ntdomain", "userlog", "ulog", "dagmanjoblog", "outputdestination", "transferoutputremaps"),
     *("cmd", "in", "out", "err", "containerimage"),
-}  # of a job's ad: what is said anew for this node
+}  # attributes of a job's ad that are replaced for this node
 
 
 def ad_here(ad: str, sandbox: str, owner: str, gpus: str = "", cores: str = "") -> str:
-    """A job's ad, as the starter on this node needs it: in this sandbox, with nothing to transfer."""
+    """Return a job's ad for the starter on this node: in this sandbox, with nothing to transfer."""
 
     def value(name: str, otherwise: str) -> str:
         match = re.search(r"(?im)^" + name + r'\s*=\s*"(.*)"\s*$', ad)
@@ -53,18 +53,18 @@ def ad_here(ad: str, sandbox: str, owner: str, gpus: str = "", cores: str = "") 
 
 
 def is_set(name: str, environment: str) -> bool:
-    """Whether a job's own environment has a variable: its word counts."""
+    """Whether a job's own environment sets a variable, which then has precedence."""
     return re.search(r"(^|[\s'\"])" + name + "=", environment) is not None
 
 
 def find_assigned_cores(machine: str) -> str:
-    """The cores that a slot has, as HTCondor tells jobs on any node."""
+    """Return the number of cores of a slot, which HTCondor tells jobs on any node."""
     match = re.search(r"(?im)^Cpus\s*=\s*(\d+)\s*$", machine)
     return match.group(1) if match else ""
 
 
 def find_assigned_gpus(machine: str) -> str:
-    """The numbers of the GPUs that a slot was given, as CUDA wants them."""
+    """Return the numbers of a slot's GPUs, in the form that CUDA expects."""
     match = re.search(r'(?im)^AssignedGPUs\s*=\s*"(.*)"\s*$', machine)
     words = re.split(r"[,\s]+", match.group(1)) if match else []
     return ",".join(word[4:] if re.match(r"CUDA\d+$", word) else word for word in words if word)

@@ -1,4 +1,4 @@
-"""What a node that reaches nothing is given through the spool: the same shell as any pilot, and the far half."""
+"""The bundle for a node without network, sent through the spool: the shell script of any pilot, and the far half."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sublet.kinds.pilot import assign_variables, script
 from sublet.platforms.htcondor.configuration import STRICT, places, write_lines
 
 DOMAIN = "far.sublet"
-# A job's scratch directory is its sandbox, as on any node; the starter here has one of its own.
+# A job's scratch directory is its sandbox, as on any node; the starter here has another.
 IN_SANDBOX = b"""#!/bin/sh
 _CONDOR_SCRATCH_DIR=$PWD TMPDIR=$PWD TEMP=$PWD TMP=$PWD
 export _CONDOR_SCRATCH_DIR TMPDIR TEMP TMP
@@ -20,7 +20,7 @@ exec "$@"
 
 
 def far_bundle(plan: PilotPlan, lease: timedelta, release: str, tools: Sequence[str]) -> bytes:
-    """No secret of HTCondor's is in it. `lease` is how long jobs go on while the near side is silent."""
+    """Return the bundle, which has no secret of HTCondor; jobs continue for `lease` while the near side is silent."""
     values = {
         "carry": "spool",
         "lease": plan.lease,
@@ -45,7 +45,7 @@ def far_bundle(plan: PilotPlan, lease: timedelta, release: str, tools: Sequence[
 
 
 def configuration() -> str:
-    """Of the starters on a node: each in directories of its own, with no network."""
+    """Return the configuration of the starters on a node: each in its own directories, without network."""
     values = {
         **places(""),
         "LOCAL_DIR": "$ENV(SUBLET_OWN)",
@@ -60,7 +60,7 @@ def configuration() -> str:
         "ALLOW_READ": "",
         "STARTER_ALLOW_RUNAS_OWNER": "False",
         "STARTER_NESTED_SCRATCH": "False",
-        "FILETRANSFER_PLUGINS": "",  # what a job needs is in its sandbox already
+        "FILETRANSFER_PLUGINS": "",  # a job's sandbox is already complete
         "MOUNT_UNDER_SCRATCH": "",
     }
     return write_lines(values) + "include : $ENV(SUBLET_PILOT)/node.conf\n"

@@ -1,7 +1,7 @@
-"""The far half of a pilot, on one node: takes attempts out of the spool and runs each by a stock condor_starter.
+"""The far half of a pilot, on one node: takes attempts from the spool and runs each with a stock condor_starter.
 
-It sees the spool and its own node's disk, nothing else, and starts in a directory of its own on that disk. Nothing
-relies on clocks that agree, on locks, or on being told of changes: it looks again and again, and takes by rename.
+It sees only the spool and its own node's disk, and starts in its own directory on that disk. It doesn't rely on
+synchronised clocks, locks or notifications: it polls, and takes files by rename.
 """
 
 from __future__ import annotations
@@ -22,61 +22,61 @@ from sublet.annexes.split.far_kept import heed_notes, unpack
 from sublet.annexes.split.far_results import list_sandbox, pack_outputs, put_words, say
 from sublet.annexes.split.spool_files import forget, forget_pulses, is_scarce, names, pulse, pulses, read, write_at
 
-LIVE = 1 << 20  # bytes of each stream that are shown while it runs
+LIVE = 1 << 20  # bytes of each stream that are shown while the job runs
 STREAMS = (("out", "_condor_stdout"), ("err", "_condor_stderr"))
-AGAIN = 2.0  # seconds until a result that the spool had no room for is sent once more
-KEPT = 900.0  # seconds that this is tried; then the job is told as failed, with the reason
-ROOM = 60.0  # seconds that an attempt waits for room on this node; then it is told as one that could not be started
-TRIES = 3  # failures to start in a row after which this node takes nothing more
+AGAIN = 2.0  # seconds until delivery is retried after the spool had no room for a result
+KEPT = 900.0  # seconds for which delivery is retried; then the job is reported as failed, with the reason
+ROOM = 60.0  # seconds that an attempt waits for room on this node; then it is reported as not started
+TRIES = 3  # failed starts in a row after which this node takes no more attempts
 
 
 class FarAttempt:
-    """One job, given to this node once."""
+    """One job that was given to this node once, and runs."""
 
     def __init__(self, name: str, directory: str, starter: subprocess.Popen[bytes], seen: dict[str, Any]) -> None:
-        """It runs."""
+        """Keep the attempt's directory and its running starter."""
         self.name, self.directory, self.starter, self.seen = name, directory, starter, seen
         self.void = False  # its result must not be delivered
         self.shown = {"out": 0, "err": 0}
 
 
 class WaitingAttempt:
-    """An attempt that this node had no room for: where it was in the spool, it is again."""
+    """An attempt for which this node had no room; it is back in the spool."""
 
     def __init__(self) -> None:
-        """It is tried again soon."""
+        """Schedule the next attempt."""
         self.since = time.monotonic()
         self.again = self.since + AGAIN
 
 
 class FarResult:
-    """What an attempt left, until it is home."""
+    """The result of an attempt, until it is delivered."""
 
     def __init__(self, name: str, directory: str, failure: str, seen: dict[str, Any]) -> None:
-        """It has ended, and nothing was sent yet."""
+        """Keep the result, which hasn't been sent yet."""
         self.name, self.directory, self.failure, self.seen = name, directory, failure, seen
         self.since = self.tried = time.monotonic()
-        self.unsent = ""  # why it stays here: then only this travels
+        self.unsent = ""  # why the files stay here: then only this text is sent
 
 
 class FarHalf:
-    """One node of a lease."""
+    """The far half on one node of a lease."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
-        """With what the near side sent."""
+        """Use the settings that the near side sent."""
         self.spool, self.node, self.home = settings["spool"], str(settings["node"]), os.getcwd()
         self.settings = settings
         self.attempts: dict[str, FarAttempt] = {}
-        self.results: dict[str, FarResult] = {}  # those that are not delivered yet
+        self.results: dict[str, FarResult] = {}  # not delivered yet
         self.waiting: dict[str, WaitingAttempt] = {}
         self.taking: list[str] = []
-        self.begun: set[str] = set()  # a name is never used twice: what comes again is not run again
+        self.begun: set[str] = set()  # names are unique: an attempt that comes again isn't run again
         self.ending = ""
         self.ended = threading.Event()
         self.count = 0
         self.failures = 0
         self.epoch = self._new_epoch()
-        self.pulsing = False  # the spool had no room for its last heartbeat
+        self.pulsing = False  # whether the spool had no room for the last heartbeat
         self.lease: str | None = None
         self.pulsed: list[str] = []
         self.leased = time.monotonic()
@@ -84,11 +84,11 @@ class FarHalf:
         self.over = time.time() + settings["life"]
 
     def path(self, *names: str) -> str:
-        """A path in the spool."""
+        """Return a path in the spool."""
         return os.path.join(self.spool, *names)
 
     def run(self) -> None:
-        """Until the lease ends, or there has been nothing to do for too long."""
+        """Run attempts until the node is told to end, or has to."""
         signal.signal(signal.SIGTERM, lambda number, frame: self._end("the site stopped it"))
         say("begins as " + self.epoch)
         heart = threading.Thread(target=self._keep_beating, daemon=True)
@@ -107,10 +107,10 @@ class FarHalf:
         self._forget_pulses()
         say("ends: " + self.ending)
 
-    # Heartbeats, and what the near side wants
+    # Heartbeats, and orders of the near side
 
     def _keep_beating(self) -> None:
-        """Also while a large sandbox is unpacked or packed, which may take minutes."""
+        """Send heartbeats, also while a large sandbox is packed or unpacked, which may take minutes."""
         self._beat()
         while not self.ended.wait(1):
             self._beat()
@@ -121,7 +121,7 @@ class FarHalf:
             "epoch": self.epoch,
             "count": self.count,
             "node": os.uname().nodename,
-            "runs": sorted({*self._list_given(), *self.taking, *self.attempts, *self.results}),  # as they go on
+            "runs": sorted({*self._list_given(), *self.taking, *self.attempts, *self.results}),  # in this order
         }
         beat["facts"] = dict(self.settings["facts"], left=str(int(self.over - time.time())))
         if self.ending:
@@ -133,7 +133,7 @@ class FarHalf:
             pulse(self.path("alive"), self.node, str(self.count).zfill(9))
 
     def _look(self) -> None:
-        """Once a second, what the near side wants."""
+        """Check once a second for orders of the near side."""
         if time.monotonic() - self.looked < 1:
             return
         self.looked = time.monotonic()
@@ -154,7 +154,7 @@ class FarHalf:
             self.pulsing = False
 
     def _names(self) -> list[str]:
-        """All that it has begun."""
+        """Return the names of all attempts that run or have undelivered results."""
         return sorted({*self.attempts, *self.results})
 
     def _look_at_lease(self) -> None:
@@ -181,7 +181,7 @@ class FarHalf:
         self._void(why, self._names())
 
     def _void(self, why: str, given_up: list[str]) -> None:
-        """Stop these; what they leave is not delivered."""
+        """Stop these attempts; their results won't be delivered."""
         for name in given_up:
             if name in self.results:
                 self._discard(self.results.pop(name))
@@ -193,7 +193,7 @@ class FarHalf:
                 attempt.starter.send_signal(signal.SIGQUIT)
 
     def _discard(self, result: FarResult) -> None:
-        """Nobody waits for it any more."""
+        """Discard a result that is no longer wanted."""
         say("gives up the result of " + result.name)
         self._write("out/" + result.name + ".off", b"")
         shutil.rmtree(result.directory, ignore_errors=True)
@@ -216,7 +216,7 @@ class FarHalf:
     # Attempts
 
     def _list_given(self) -> list[str]:
-        """What is in the spool for this node."""
+        """List the attempts in the spool for this node."""
         return [name[:-4] for name in sorted(names(self.path("in", self.node))) if name.endswith(".tar")]
 
     def _take(self) -> None:
@@ -235,7 +235,7 @@ class FarHalf:
                 self.taking = []
 
     def _start(self, name: str, given: str) -> None:
-        """Run it, unless somebody else took it; what finds no room here is put back, and tried again."""
+        """Start an attempt, unless it was already taken; if there is no room here, put it back and retry later."""
         archive, directory = self.path("tmp", "taken." + name + ".tar"), os.path.join(self.home, "jobs", name)
         try:
             os.rename(given, archive)
@@ -248,7 +248,7 @@ class FarHalf:
             heed_notes(directory + "/sandbox", self.settings.get("kept", ""))
             seen = list_sandbox(directory + "/sandbox")
             self.attempts[name] = FarAttempt(name, directory, self._starter(name, directory), seen)
-            self._void(self.ending, [name] if self.ending else [])  # it may have been told to end meanwhile
+            self._void(self.ending, [name] if self.ending else [])  # the node may have been told to end meanwhile
         except Exception as error:
             say("can't start " + name + ": " + repr(error))
             shutil.rmtree(directory, ignore_errors=True)
@@ -260,7 +260,7 @@ class FarHalf:
         forget(archive)
 
     def _waits(self, name: str, error: Exception) -> bool:
-        """Whether room for it may still be found here."""
+        """Whether the attempt should wait, since there may be room for it later."""
         if not is_scarce(error):
             return False
         waiting = self.waiting.setdefault(name, WaitingAttempt())
@@ -276,7 +276,7 @@ class FarHalf:
         return True
 
     def _starter(self, name: str, directory: str) -> subprocess.Popen[bytes]:
-        """A stock starter in directories of its own: two that share LOCK fight, and one of them dies."""
+        """Start a stock starter in its own directories, since of two starters that share LOCK one dies."""
         with open(directory + "/job.ad") as file:
             ad = file.read()
         with open(directory + "/in.ad", "w") as file:
@@ -309,7 +309,7 @@ class FarHalf:
         for name, attempt in list(self.attempts.items()):
             if attempt.starter.poll() is None:
                 continue
-            self._look()  # it may have slept: look before anything is delivered
+            self._look()  # this process may have slept: check for orders before anything is delivered
             if attempt.void:
                 self._write("out/" + name + ".off", b"")
                 shutil.rmtree(attempt.directory, ignore_errors=True)
@@ -330,7 +330,7 @@ class FarHalf:
             )
 
     def _send_home(self, result: FarResult) -> None:
-        """Put a result into the spool; what finds no room there is kept on this node, and sent again."""
+        """Deliver a result to the spool; if there is no room, keep it on this node and retry later."""
         result.tried = time.monotonic()
         self.results[result.name] = result
         try:
@@ -349,7 +349,7 @@ class FarHalf:
                 self._send_home(result)
 
     def _deliver(self, result: FarResult) -> None:
-        """Only what is wanted and new travels back; a starter that failed is never told as the job's end."""
+        """Write a result into the spool, with only wanted and new files; a failed starter isn't the job's end."""
         part = self.path("tmp", "o." + self.epoch + "." + result.name)
         try:
             with tarfile.open(part, "w") as tar:
@@ -370,7 +370,7 @@ class FarHalf:
 
 
 def read_node_facts() -> dict[str, Any]:
-    """What the pilot's shell found out of this node, as it said in the environment."""
+    """Return the facts about this node that the pilot's shell put into the environment."""
     variables = {name: value for name, value in os.environ.items() if name.startswith("SUBLET_FAR_")}
     facts = {name[16:]: value for name, value in variables.items() if name.startswith("SUBLET_FAR_FACT_")}
     options: dict[str, Any] = {
@@ -384,6 +384,6 @@ def read_node_facts() -> dict[str, Any]:
 
 
 def main(settings: dict[str, Any]) -> None:
-    """Be the far half."""
+    """Run the far half."""
     os.umask(0o077)
     FarHalf(dict(settings, **read_node_facts())).run()

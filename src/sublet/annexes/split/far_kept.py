@@ -1,6 +1,6 @@
-"""What a job needs and its system keeps for many: it doesn't travel, but a note of where it lies, which is heeded here.
+"""Inputs that a job's system keeps for many jobs: instead of the file, a note with its path is sent.
 
-The bridge's plug-in (`near_kept.sh`) leaves a note in a sandbox in the place of a file, or of a directory's archive.
+The bridge's plug-in (`near_plugin.py`) puts a note into a sandbox in place of a file, or of a directory's archive.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ import os
 import shutil
 import tarfile
 
-MARK = b"sublet-kept 3f0d8c1e-6f0a-4b0e-9a51-6c1c8a4f7b52 "  # what a note begins with, and nothing else does
-LONGEST = 4200  # bytes that a note has at most
+MARK = b"sublet-kept 3f0d8c1e-6f0a-4b0e-9a51-6c1c8a4f7b52 "  # the beginning of every note, and of nothing else
+LONGEST = 4200  # bytes of the longest note
 FILE, TREE = "file", "tree"
 
 
 def read_note(path: str) -> tuple[str, str] | None:
-    """What a note says: whether it stands for a file or a tree, and for which; None: it is no note."""
+    """Return a note's type (file or tree) and path; None if the file isn't a note."""
     if os.path.islink(path) or not os.path.isfile(path) or os.path.getsize(path) > LONGEST:
         return None
     with open(path, "rb") as file:
@@ -27,7 +27,7 @@ def read_note(path: str) -> tuple[str, str] | None:
 
 
 def find_content(place: str, kept: str) -> str:
-    """Where the content lies; ValueError if that is not below the cache of the system."""
+    """Return the path of the content; raise ValueError if it isn't in the system's cache."""
     content = os.path.realpath(os.path.join(os.path.dirname(place), "content"))
     if not kept or os.path.dirname(os.path.dirname(content)) != os.path.realpath(kept):
         raise ValueError("a note leads elsewhere than to what the system keeps")
@@ -35,7 +35,7 @@ def find_content(place: str, kept: str) -> str:
 
 
 def heed_notes(sandbox: str, kept: str) -> None:
-    """Put what is kept in the place of the notes in a sandbox, each job its own copy."""
+    """Replace the notes in a sandbox by copies of the kept files."""
     for name in sorted(os.listdir(sandbox)):
         path = os.path.join(sandbox, name)
         note = read_note(path)
@@ -51,8 +51,8 @@ def heed_notes(sandbox: str, kept: str) -> None:
 
 
 def unpack(archive: tarfile.TarFile, directory: str) -> None:
-    """All of an archive; no member may lead out of the directory."""
-    archive.extraction_filter = lambda member, path: member  # the same with every Python: newer ones have another
+    """Unpack an archive; raise ValueError if a member would leave the directory."""
+    archive.extraction_filter = lambda member, path: member  # newer Pythons have another default
     for member in archive:
         if member.name.startswith("/") or ".." in member.name.split("/") or member.isdev():
             raise ValueError("the archive has a member that it may not have: " + member.name)

@@ -1,4 +1,4 @@
-"""What a job left in its sandbox on a node, packed for the way home. Travels with the far half."""
+"""The outputs in a job's sandbox on a node, packed to be sent back. Sent with the far half."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sublet.annexes.split.spool_files import read
 
 
 def find_wanted_outputs(ad: str) -> list[str] | None:
-    """The files that a job wants back, as paths below its sandbox; None if it did not say: all that is new on top."""
+    """Return the paths of the outputs that a job wants; None for all new files at the top level of its sandbox."""
     match = re.search(r'(?im)^TransferOutput\s*=\s*"(.*)"\s*$', ad)
     if match is None:
         return None
@@ -22,7 +22,7 @@ def find_wanted_outputs(ad: str) -> list[str] | None:
 
 
 def is_wanted(path: str, wanted: list[str] | None) -> bool:
-    """Whether a file of the sandbox travels home: what it printed always does."""
+    """Whether a file of the sandbox is sent back; stdout and stderr always are."""
     if path in (".", "_condor_stdout", "_condor_stderr"):
         return True
     if wanted is None:
@@ -32,7 +32,7 @@ def is_wanted(path: str, wanted: list[str] | None) -> bool:
 
 
 def put_words(tar: tarfile.TarFile, name: str, words: str) -> None:
-    """A small text as a member of an archive; nothing is written on this node's disk, which may be full."""
+    """Add a small text to an archive without writing to this node's disk, which may be full."""
     content = words.encode()
     member = tarfile.TarInfo(name)
     member.size = len(content)
@@ -40,7 +40,7 @@ def put_words(tar: tarfile.TarFile, name: str, words: str) -> None:
 
 
 def pack_outputs(tar: tarfile.TarFile, directory: str, seen: dict[str, Any]) -> None:
-    """What a job wants back of its sandbox: files, and what its links lead to, as HTCondor does it on any node."""
+    """Pack the outputs that a job wants, with links resolved, as HTCondor does on any node."""
     wanted = find_wanted_outputs(read(directory + "/job.ad") or "")
     sandbox = directory + "/sandbox"
     for place, folders, files in os.walk(sandbox):
@@ -58,7 +58,7 @@ def pack_outputs(tar: tarfile.TarFile, directory: str, seen: dict[str, Any]) -> 
 
 
 def add_content(tar: tarfile.TarFile, path: str, member: str) -> None:
-    """A file, or the file that a link leads to; one that nobody may read is left out, and said."""
+    """Add a file, or the target of a link; an unreadable one is skipped and logged."""
     try:
         with open(path, "rb") as file:
             tar.addfile(tar.gettarinfo(arcname=member, fileobj=file), file)
@@ -67,7 +67,7 @@ def add_content(tar: tarfile.TarFile, path: str, member: str) -> None:
 
 
 def stamp(path: str) -> Any:
-    """What changes when a file changes."""
+    """Return a stamp that changes when a file changes."""
     try:
         status = os.lstat(path)
     except OSError:
@@ -76,7 +76,7 @@ def stamp(path: str) -> Any:
 
 
 def list_sandbox(sandbox: str) -> dict[str, Any]:
-    """The files of a sandbox before the job, by their names in the answer."""
+    """Return the stamps of a sandbox's files before the job runs, by their names in the result."""
     above = os.path.dirname(sandbox)
     stamps = {}
     for place, _, files in os.walk(sandbox):
@@ -87,6 +87,6 @@ def list_sandbox(sandbox: str) -> dict[str, Any]:
 
 
 def say(words: str) -> None:
-    """To the lease's log."""
+    """Write a message to the lease's log."""
     sys.stderr.write(time.strftime("%H:%M:%S ") + "far half: " + words + "\n")
     sys.stderr.flush()

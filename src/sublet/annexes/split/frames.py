@@ -1,4 +1,4 @@
-"""Frames: what goes over the one channel between the relay and the agent. A header in JSON, and a body of bytes."""
+"""Frames on the channel between the relay and the agent: a JSON header, and a body of bytes."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from collections.abc import Generator
 from typing import Any, BinaryIO
 
 LENGTHS = struct.Struct(">II")
-SLICE = 1 << 18  # bytes of a body; a long file goes in many frames, in turn with the others
+SLICE = 1 << 18  # bytes of a body; a long file is sent in many frames, in turn with others
 LONGEST = 1 << 22  # bytes that a header or a body may have
-MARK = b"SUBLET-RELAY "  # with a number used once: all that a login shell printed before it is dropped
+MARK = b"SUBLET-RELAY "  # followed by a nonce: everything that a login shell printed before it is skipped
 
 
 def encode(header: dict[str, Any], body: bytes = b"") -> bytes:
-    """A frame as bytes."""
+    """Return a frame as bytes."""
     words = json.dumps(header).encode()
     return LENGTHS.pack(len(words), len(body)) + words + body
 
 
 def lengths(start: bytes) -> tuple[int, int]:
-    """How long a frame's header and body are."""
+    """Return the lengths of a frame's header and body."""
     words, body = LENGTHS.unpack(start)
     if words > LONGEST or body > LONGEST:
         raise ValueError("this is no frame")
@@ -29,7 +29,7 @@ def lengths(start: bytes) -> tuple[int, int]:
 
 
 def decode(words: bytes) -> dict[str, Any]:
-    """A frame's header."""
+    """Parse a frame's header."""
     header = json.loads(words.decode())
     if not isinstance(header, dict) or not isinstance(header.get("op"), str):
         raise ValueError("this is no frame")
@@ -37,7 +37,7 @@ def decode(words: bytes) -> dict[str, Any]:
 
 
 def pieces(header: dict[str, Any], source: BinaryIO) -> Generator[tuple[dict[str, Any], bytes], None, None]:
-    """A file as frames, each with its offset; the last one says so."""
+    """Yield a file as frames, each with its offset; the last one is marked."""
     offset = 0
     piece = source.read(SLICE)
     while True:
@@ -50,7 +50,7 @@ def pieces(header: dict[str, Any], source: BinaryIO) -> Generator[tuple[dict[str
 
 
 def file_pieces(header: dict[str, Any], path: str) -> Generator[tuple[dict[str, Any], bytes], None, None]:
-    """A file by its path; nothing if it is gone."""
+    """Yield a file as frames; nothing if it is gone."""
     try:
         with open(path, "rb") as source:
             yield from pieces(header, source)
@@ -59,7 +59,7 @@ def file_pieces(header: dict[str, Any], path: str) -> Generator[tuple[dict[str, 
 
 
 def write_whole(path: str, content: bytes, part: str) -> None:
-    """Let a file appear with all its content, or not at all; `part` is where it is written first."""
+    """Write a file atomically; `part` is the temporary path."""
     with open(part, "wb") as file:
         file.write(content)
     os.rename(part, path)

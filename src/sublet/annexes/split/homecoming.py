@@ -1,4 +1,4 @@
-"""Results on their way home; one that finds no room here stays in the spool, and comes again."""
+"""Results that are being received; if there is no room here, a result stays in the spool and is sent again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LOST = "it ended, and its results could not be brought back: "
 
 
 class Homecoming:
-    """All results that are coming."""
+    """All results that are being received."""
 
     def __init__(
         self,
@@ -25,18 +25,18 @@ class Homecoming:
         delivered: Callable[[OpenAttempt], Awaitable[None]],
         failed: Callable[[str, str, str], None],
     ) -> None:
-        """`order` tells the agent something; `failed` is told a name, why, and why its results are lost if they are."""
+        """`order` sends the agent an order; `failed` gets a name, the reason, and why results are lost, if they are."""
         self._ledger: Ledger = kept.ledger
         self._kept, self._order, self._delivered, self._failed = kept, order, delivered, failed
         self._again = Retries("results of {} wait to be stored here", patience)
         self._coming: dict[str, Incoming | None] = {}
 
     def words(self) -> str:
-        """What waits for room, if anything does."""
+        """Describe the results that wait for room, if any."""
         return self._again.words()
 
     async def hear(self, header: dict[str, Any], body: bytes) -> None:
-        """The next bytes of one; what is not wanted any more is heard to its end, and forgotten."""
+        """Take the next bytes of a result; a result that is no longer wanted is read to its end, and dropped."""
         name = header["attempt"]
         self._ledger.arriving.add(name)
         if header["offset"] == 0:
@@ -51,7 +51,7 @@ class Homecoming:
             await self._came(name, coming, header["end"] == "bad")
 
     async def stop(self) -> None:
-        """The channel is gone; the next one brings all of it anew."""
+        """Drop partial results, since the channel is gone; on the next one they are sent again."""
         self._again.stop()
         while self._coming:
             await self._drop(self._coming.popitem()[1])
@@ -61,7 +61,7 @@ class Homecoming:
             await asyncio.to_thread(coming.drop)
 
     async def _came(self, name: str, coming: Incoming | None, bad: bool) -> None:
-        """One is whole: the far side may forget it, unless it has to come again."""
+        """Handle a complete result, and let the far side delete it unless it has to be sent again."""
         if coming:
             await asyncio.to_thread(self._settle, name, coming, bad)
             if coming.is_scarce and self._comes_again(name, coming.failure):
@@ -74,7 +74,7 @@ class Homecoming:
         self._order({"op": "ack", "attempt": name})
 
     def _settle(self, name: str, coming: Incoming, bad: bool) -> None:
-        """Have it unpacked, and put in place if it is the end of a job that still waits for it."""
+        """Finish unpacking, and move the files to their place if the job still waits for them."""
         coming.finish()
         attempt = self._ledger.attempts.get(name)
         if not bad and not coming.failure and attempt and attempt.stage in OPEN:
@@ -88,7 +88,7 @@ class Homecoming:
         return wanted and self._again.later(name, why, lambda: self._order({"op": "again", "attempt": name}))
 
     async def _tell(self, name: str, coming: Incoming, bad: bool) -> None:
-        """It becomes its job's, unless that was given up meanwhile; a job that ended is not run again."""
+        """Report a result to its job, unless that was given up meanwhile; a job that has ended isn't run again."""
         if bad and not coming.failure:
             report = coming.said
             why = "; ".join([report["failure"] or "it could not be started", *report["starter.log"].splitlines()[-1:]])

@@ -1,4 +1,4 @@
-"""What a relay must know when it is started again: attempts, the nodes that came, and what was given up."""
+"""What a relay must know after a restart: attempts, nodes that have reported, and fenced epochs."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ PARTS = ("attempts", "nodes", "fenced")
 
 
 class RelayMemory:
-    """What a ledger says, as files of a relay's directory."""
+    """A ledger's state, as files in a relay's directory."""
 
     def __init__(self, directory: Path, ledger: Ledger) -> None:
-        """Tell the ledger what an earlier relay left."""
+        """Load what an earlier relay left into the ledger."""
         self.directory, self.ledger = directory, ledger
-        self._owed: set[str] = set()  # attempts that there was no room to write down
+        self._owed: set[str] = set()  # attempts that couldn't be saved for lack of room
         for part in PARTS:
             (directory / part).mkdir(mode=0o700, exist_ok=True)
         ledger.known = {int(file.name) for file in (directory / "nodes").iterdir()}
@@ -30,11 +30,11 @@ class RelayMemory:
             ledger.submit(OpenAttempt(**{**values, "stage": AttemptStage(values["stage"])}))
 
     def keep(self, attempt: OpenAttempt) -> None:
-        """Write an attempt down as it is now."""
+        """Save an attempt in its current state."""
         keep(self.directory / "attempts" / f"{attempt.name}.json", json.dumps(asdict(attempt)).encode())
 
     def note(self, attempt: OpenAttempt) -> None:
-        """Write an attempt down as it is, or as it is when there is room."""
+        """Save an attempt, now or when there is room."""
         self._owed.discard(attempt.name)
         try:
             self.keep(attempt)
@@ -42,25 +42,25 @@ class RelayMemory:
             self._owed.add(attempt.name)
 
     def note_rest(self) -> None:
-        """Write down what there was no room for."""
+        """Save what couldn't be saved before."""
         for name in list(self._owed):
             self.note(self.ledger.attempts[name])
         for epoch in self.ledger.fenced - self._fenced:
             self.keep_fenced(epoch)
 
     def forget(self, name: str) -> None:
-        """There is nothing more to know of an attempt."""
+        """Delete an attempt that is over."""
         self._owed.discard(name)
         (self.directory / "attempts" / f"{name}.json").unlink(missing_ok=True)
         self.ledger.forget(name)
 
     def keep_node(self, number: int) -> None:
-        """A node has come."""
-        with contextlib.suppress(OSError):  # it comes again with each heartbeat
+        """Record that a node has reported."""
+        with contextlib.suppress(OSError):  # repeated with each heartbeat
             (self.directory / "nodes" / str(number)).touch(mode=0o600)
 
     def keep_fenced(self, epoch: str) -> None:
-        """What this epoch of a node brings is void."""
+        """Record that the results of this epoch of a node are void."""
         with contextlib.suppress(OSError):
             (self.directory / "fenced" / epoch).touch(mode=0o600)
             self._fenced.add(epoch)

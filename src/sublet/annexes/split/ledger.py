@@ -1,10 +1,10 @@
-"""What the relay knows: attempts and nodes, and what each word from either side changes. Pure: time comes in as `now`.
+"""The relay's state: attempts and nodes, and how each message changes them. Pure: time comes in as `now`.
 
     queued -(stored)-> stored -(out)-> done
     any -(remove)-> revoked     a node's death: lost     the starter failed: failed
 
-What was revoked or lost is void: its result is not accepted, however late it comes. A node is dead when it is silent
-while the agent talks; a silent link says nothing about nodes, until its grace is over.
+Revoked and lost attempts are void: their results aren't accepted, however late they come. A node is dead when it is
+silent while the agent reports; a silent link says nothing about nodes, until its grace period is over.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-TRIES = 3  # times that one job may fail to start before it is held with the reason
-GONE = 120  # heartbeats of a node without an attempt that it was given, after which it is known to have lost it
-BEATS = 3  # heartbeats of a node without an attempt that was to be stopped, after which it is known not to have it
+TRIES = 3  # failed starts of a job after which it is held with the reason
+GONE = 120  # heartbeats of a node without an attempt that it was given, after which the attempt counts as lost
+BEATS = 3  # heartbeats of a node without an attempt to stop, after which the node is known not to have it
 
 
 class AttemptStage(StrEnum):
-    """Where an attempt is."""
+    """The state of an attempt."""
 
     QUEUED = "queued"
     STORED = "stored"
@@ -36,23 +36,23 @@ OPEN = (AttemptStage.QUEUED, AttemptStage.STORED)
 
 @dataclass
 class OpenAttempt:
-    """One job, given to one node once."""
+    """One job that is given to one node once."""
 
     name: str
-    id: str  # the slot and the starter that it belongs to, as the starter names it
+    id: str  # the slot and the starter, as the starter names them
     node: int
     job_ad: str = ""
     sandbox: str = ""
     scratch: str = ""
     stage: AttemptStage = AttemptStage.QUEUED
     job: str = ""  # cluster and process
-    streams: dict[str, str] = field(default_factory=dict)  # where what it prints is to be seen while it runs
-    is_void: bool = False  # when it was revoked, it had failed on its node, or that had been given up
+    streams: dict[str, str] = field(default_factory=dict)  # stream → the file in which its output appears while it runs
+    is_void: bool = False  # whether, when revoked, it had failed or its node had been given up
 
 
 @dataclass
 class LedgerNode:
-    """What is known of one node."""
+    """What is known about one node."""
 
     epoch: str
     beat: float  # when its last heartbeat came
@@ -74,26 +74,26 @@ class LedgerLink:
 
 @dataclass
 class Ledger:
-    """All of one lease."""
+    """The attempts and nodes of one lease."""
 
     nodes: int
     dead: float  # seconds of silence after which a node is dead
     grace: float  # seconds without a link after which all nodes are given up
     link: LedgerLink
     seen: dict[int, LedgerNode] = field(default_factory=dict)
-    known: set[int] = field(default_factory=set)  # nodes that were here before this relay began
+    known: set[int] = field(default_factory=set)  # nodes that had reported before this relay started
     attempts: dict[str, OpenAttempt] = field(default_factory=dict)
     fenced: set[str] = field(default_factory=set)
-    orders: list[dict[str, Any]] = field(default_factory=list)  # kills and fences: said again on every new link
-    failures: Counter[str] = field(default_factory=Counter)  # job → times that it could not be started
-    refused: Counter[str] = field(default_factory=Counter)  # results that came too late, by what had become of them
+    orders: list[dict[str, Any]] = field(default_factory=list)  # kills and fences, repeated on every new link
+    failures: Counter[str] = field(default_factory=Counter)  # job → failed starts
+    refused: Counter[str] = field(default_factory=Counter)  # results that came too late, by the state of their attempt
     missing: Counter[str] = field(default_factory=Counter)  # attempt → heartbeats of its node without it, in a row
-    arriving: set[str] = field(default_factory=set)  # attempts whose results are on their way here
+    arriving: set[str] = field(default_factory=set)  # attempts whose results are being received
 
     # The link
 
     def note_connected(self, now: float) -> None:
-        """A new channel: every node has time to be heard again."""
+        """Record a new channel; every node gets time to report again."""
         self.link = LedgerLink(True, now, now, self.link.times + 1)
         self.missing.clear()
         self.arriving.clear()
@@ -101,18 +101,18 @@ class Ledger:
             node.beat = now
 
     def cut(self, now: float) -> None:
-        """The channel is gone."""
+        """Record that the channel is gone."""
         if self.link.up:
             self.link = LedgerLink(False, now, self.link.heard, self.link.times)
 
     def note_heard(self, now: float) -> None:
-        """The agent said something."""
+        """Record that the agent has reported."""
         self.link.heard = now
 
     # Nodes
 
     def beat(self, number: int, report: dict[str, Any], now: float) -> None:
-        """A node's heart beat."""
+        """Record a node's heartbeat."""
         epoch = str(report.get("epoch", ""))
         self.known.discard(number)
         runs, ending = len(report.get("runs") or ()), str(report.get("ending", ""))
@@ -125,12 +125,12 @@ class Ledger:
                 self.missing[attempt.name] = self.missing[attempt.name] + 1 if is_missing else 0
 
     def pulse(self, number: int, now: float) -> None:
-        """A node lives, and has no room to say more."""
+        """Record that a node lives, but has no room to report more."""
         if number in self.seen:
             self.seen[number].beat = now
 
     def alive(self, number: int, now: float) -> bool | None:
-        """Whether a node lives; None: it has not been seen yet, so nothing may start there and nothing is evicted."""
+        """Whether a node lives; None if it hasn't reported yet, so nothing may start there and nothing is evicted."""
         node = self.seen.get(number)
         if node is None:
             missing = number in self.known and self.link.up and now - self.link.since > self.dead
@@ -142,7 +142,7 @@ class Ledger:
         return now - self.link.since <= self.grace
 
     def bury(self, now: float) -> list[LedgerNode]:
-        """Give up nodes that died: their epoch is fenced, and what they were given is lost."""
+        """Give up dead nodes: fence their epochs, and mark their attempts as lost; return these nodes."""
         dead = []
         for number, node in self.seen.items():
             if node.epoch not in self.fenced and self.alive(number, now) is False:
@@ -157,11 +157,11 @@ class Ledger:
     # Attempts
 
     def submit(self, attempt: OpenAttempt) -> OpenAttempt:
-        """A job for a node; told twice, it is once."""
+        """Add an attempt; adding it again changes nothing."""
         return self.attempts.setdefault(attempt.name, attempt)
 
     def note_stored(self, name: str) -> bool:
-        """The spool has it; whether that is news."""
+        """Record that the spool has an attempt; return whether that is news."""
         attempt = self.attempts.get(name)
         if attempt is None or attempt.stage is not AttemptStage.QUEUED:
             return False
@@ -170,7 +170,7 @@ class Ledger:
         return True
 
     def accepts(self, name: str) -> bool:
-        """Whether a result of this attempt may reach its job; one that may not is counted."""
+        """Whether a result of this attempt may reach its job; count it if it may not."""
         attempt = self.attempts.get(name)
         if attempt is not None and attempt.stage in OPEN:
             return True
@@ -178,12 +178,12 @@ class Ledger:
         return False
 
     def is_given_up(self, name: str) -> bool:
-        """Whether nothing of an attempt is wanted any more."""
+        """Whether an attempt was revoked or lost."""
         attempt = self.attempts.get(name)
         return attempt is not None and attempt.stage in (AttemptStage.REVOKED, AttemptStage.LOST)
 
     def note_delivered(self, name: str) -> OpenAttempt | None:
-        """Its result is whole; None if it was given up meanwhile."""
+        """Record that an attempt's result is complete; return None if it was given up meanwhile."""
         attempt = self.attempts.get(name)
         if attempt is None or attempt.stage not in OPEN:
             return None
@@ -191,7 +191,7 @@ class Ledger:
         return attempt
 
     def note_failed(self, name: str) -> OpenAttempt | None:
-        """It could not be started there; after a few times its job is held, before that it is given to another."""
+        """Record that an attempt failed to start; return None if it was given up meanwhile."""
         attempt = self.attempts.get(name)
         if attempt is None or attempt.stage not in OPEN:
             return None
@@ -200,11 +200,11 @@ class Ledger:
         return attempt
 
     def gives_up(self, attempt: OpenAttempt) -> bool:
-        """Whether its job has failed often enough."""
+        """Whether the attempt's job has failed to start too often."""
         return self.failures[attempt.job] >= TRIES
 
     def revoke(self, id: str) -> list[OpenAttempt]:
-        """The starter gave it up: nothing of it may be delivered from now on."""
+        """Revoke the attempts of a starter that gave up; none of their results may be delivered."""
         gone = [
             attempt
             for attempt in self.attempts.values()
@@ -218,32 +218,32 @@ class Ledger:
         return gone
 
     def list_settled(self) -> list[str]:
-        """Revoked attempts that no node has: it failed or died, never took them, or ended them before it was told."""
+        """List revoked attempts that no node has: it failed or died, never took them, or ended them in time."""
         if not self.link.up:
             return []  # the spool may still have them
         revoked = (attempt for attempt in self.attempts.values() if attempt.stage is AttemptStage.REVOKED)
         return [attempt.name for attempt in revoked if attempt.is_void or self.missing[attempt.name] >= BEATS]
 
     def list_vanished(self) -> list[str]:
-        """Attempts that the spool had, and that neither it nor their node has any more."""
+        """List stored attempts that neither the spool nor their node has any more."""
         stored = (attempt.name for attempt in self.attempts.values() if attempt.stage is AttemptStage.STORED)
         return [name for name in stored if self.missing[name] >= GONE]
 
     def list_queued(self) -> Iterator[OpenAttempt]:
-        """What the spool does not have yet."""
+        """Return the attempts that the spool doesn't have yet."""
         return (attempt for attempt in self.attempts.values() if attempt.stage is AttemptStage.QUEUED)
 
     def forget(self, name: str) -> None:
-        """It is over, and the far side was told."""
+        """Delete an attempt that is over."""
         self.attempts.pop(name, None)
         self.missing.pop(name, None)
         self.arriving.discard(name)
         self.orders[:] = [order for order in self.orders if order.get("attempt") != name]
 
-    # What the bridge's startd is told
+    # For the bridge's startd
 
     def probe(self, number: int, now: float, clock: int) -> str:
-        """What a node's slots say of its far half, as the startd's cron reads it."""
+        """Return what a node's slots report about its far half, in the form that the startd's cron reads."""
         node, alive = self.seen.get(number), self.alive(number, now)
         evict = [
             a.id.split("-")[0] for a in self.attempts.values() if a.node == number and a.stage is AttemptStage.FAILED
@@ -261,5 +261,5 @@ class Ledger:
 
 
 def clean(text: str) -> str:
-    """Without what would end a string in an ad."""
+    """Remove characters that would end a string in an ad."""
     return "".join(c for c in text if c.isprintable() and c not in '"\\')

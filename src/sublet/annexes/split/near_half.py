@@ -1,12 +1,12 @@
-"""The near half of one job: what the bridge's stock starter runs in place of the job. It asks the relay, and waits.
+"""The near half of one job: the bridge's starter runs it in place of the job; it asks the relay, and waits.
 
     near_half submit_wait_stageout BRIDGE ID JOB_AD STATUS_AD SANDBOX
     near_half remove BRIDGE ID
 
 BRIDGE is the directory of one node, named by its number, below that of the relay.
 
-It ends with 0 only with a real result, or after `remove`: any other end would complete or hold the job. It never ends
-because something is dead: then the bridge's startd evicts the job.
+It exits with 0 only after a real result, or after `remove`: any other exit would complete or hold the job. It never
+exits because something is dead: then the bridge's startd evicts the job.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PATIENCE = 3.0  # seconds that `remove` waits for a relay that isn't there
 def call(
     directory: str, message: dict[str, Any], patience: float | None = None, seconds: float | None = None
 ) -> dict[str, Any]:
-    """Ask the relay; if it is not there, again, until its patience is over: what it is told twice is done once."""
+    """Ask the relay, retrying until `patience` is over if it isn't there; repeating a message is safe."""
     began = time.monotonic()
     while True:
         try:
@@ -50,7 +50,7 @@ def call(
 
 
 def connect(line: socket.socket, directory: str) -> None:
-    """To the socket in a directory, however long its name is."""
+    """Connect to the relay's socket in a directory, however long its path is."""
     place = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         line.connect(f"/proc/self/fd/{place}/relay.sock")
@@ -59,34 +59,34 @@ def connect(line: socket.socket, directory: str) -> None:
 
 
 def relay_of(bridge: str) -> str:
-    """The directory of the relay that a bridge belongs to."""
+    """Return the directory of a bridge's relay."""
     return os.path.dirname(os.path.dirname(bridge))
 
 
 def submit(bridge: str, id: str, job_ad: str, sandbox: str) -> int:
-    """Have it run on the far side; its files come back into the sandbox."""
+    """Have the job run on the far side, with its results in the sandbox; return the exit code."""
     scratch = os.getcwd()
-    if not is_within(sandbox, scratch):  # never carry off the directory of a submit file
+    if not is_within(sandbox, scratch):  # never send the directory of a submit file
         sys.stdout.write(f"{SHARED}\n")
         return 1
-    if not os.path.exists(job_ad):  # the starter leaves out a slash
+    if not os.path.exists(job_ad):  # the starter omits a slash
         job_ad = os.path.join(scratch, ".job.ad")
-    attempt = f"{id}.{os.urandom(6).hex()}"  # never used twice, so that a late result is known as one
+    attempt = f"{id}.{os.urandom(6).hex()}"  # unique, so that a late result is recognised
     message = {"op": "submit", "id": id, "attempt": attempt, "node": int(os.path.basename(bridge))}
     answer = call(relay_of(bridge), {**message, "job_ad": job_ad, "sandbox": sandbox, "scratch": scratch})
     if answer.get("failed"):
-        sys.stdout.write(f"{answer['failed']}\n")  # the reason for which the job is held
+        sys.stdout.write(f"{answer['failed']}\n")  # the hold reason of the job
         return 1
     return 0
 
 
 def is_within(path: str, directory: str) -> bool:
-    """Whether a path is a directory or below it, whatever links are on the way."""
+    """Whether a path is a directory or below it, with links resolved."""
     return f"{os.path.realpath(path)}{os.sep}".startswith(f"{os.path.realpath(directory)}{os.sep}")
 
 
 def main() -> int:
-    """As the starter calls it."""
+    """Run as the starter calls it."""
     words = sys.argv[1:]
     bridge, id = words[1].rstrip("/"), re.sub(r"[^\w.-]", "_", words[2])
     if words[0] == "remove":

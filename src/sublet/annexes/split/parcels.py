@@ -1,4 +1,4 @@
-"""Sandboxes on their way: packed as they are sent and unpacked as they come, so that none is copied twice here."""
+"""Sandboxes in transit: packed while they are sent and unpacked while they arrive, without another copy here."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from typing import Any
 from sublet.annexes.split.frames import SLICE
 from sublet.annexes.split.spool_files import is_scarce
 
-HELD = 8  # slices that wait between the two sides
+HELD = 8  # slices buffered between the two threads
 STARTERS_OWN = {
     *(".job.ad", ".job.ad.out", ".machine.ad", ".update.ad", ".status.ad"),
     *(".chirp.config", ".docker_sock", ".worker_stdout", ".condor_creds", ".sublet-incoming"),
-}  # in a sandbox that is the starter's scratch directory too
+}  # the starter's own files, in a sandbox that is also its scratch directory
 INCOMING = ".sublet-incoming"
-WORDS = ("failure", "unsent", "starter.log")  # what may come of an attempt that was no job's end
+WORDS = ("failure", "unsent", "starter.log")  # texts that come with an attempt that failed
 
 
 class Closed(Exception):
@@ -50,7 +50,7 @@ class _Pipe(RawIOBase):
         return len(piece)
 
     def put(self, piece: bytes) -> None:
-        """Give a slice; an empty one is the end. Closed if nobody reads any more."""
+        """Write a slice, where an empty one is the end; raise Closed if the reader is gone."""
         while not self._gone.is_set():
             try:
                 return self._slices.put(piece, timeout=0.2)
@@ -59,7 +59,7 @@ class _Pipe(RawIOBase):
         raise Closed
 
     def get(self) -> bytes:
-        """The next slice; empty at the end. Closed if nobody writes any more."""
+        """Read the next slice, empty at the end; raise Closed if the writer is gone."""
         while not self._gone.is_set():
             try:
                 return self._slices.get(timeout=0.2)
@@ -71,28 +71,28 @@ class _Pipe(RawIOBase):
         while len(self._rest) < size:
             piece = self.get()
             if not piece:
-                self._slices.put(b"")  # the end stays the end
+                self._slices.put(b"")  # so that the next read sees the end too
                 break
             self._rest += piece
         got, self._rest = self._rest[:size], self._rest[size:]
         return got
 
     def give_up(self) -> None:
-        """Free whoever waits at the other side."""
+        """Release the thread that waits at the other side."""
         self._gone.set()
 
 
 class Outgoing:
-    """A job's ad and its sandbox, as the bytes of an archive; made as they are taken."""
+    """A job's ad and its sandbox as an archive, packed while it is read."""
 
     def __init__(self, job_ad: str, sandbox: str, scratch: str) -> None:
-        """Nothing is read before the first byte is wanted."""
+        """Prepare the archive; nothing is read before the first frame."""
         self._job_ad, self._sandbox, self._scratch = job_ad, sandbox, scratch
         self._pipe = _Pipe()
-        self.failure, self.is_scarce = "", False  # why it can't be read, and whether that may pass
+        self.failure, self.is_scarce = "", False  # why it can't be read, and whether that may be temporary
 
     def frames(self, header: dict[str, Any]) -> Generator[tuple[dict[str, Any], bytes], None, None]:
-        """The archive in frames; the last one says so. Left early, it is let go."""
+        """Yield the archive in frames, of which the last is marked; closing the generator early stops the packing."""
         thread = threading.Thread(target=self._pack, daemon=True)
         thread.start()
         offset, held = 0, b""
@@ -106,7 +106,7 @@ class Outgoing:
                     break
                 held += piece
         except Closed:
-            return  # it was let go, or can't be read
+            return  # it was closed early, or can't be read
         finally:
             self._pipe.give_up()
             thread.join()
@@ -132,24 +132,24 @@ class Outgoing:
 
 
 def words_of(error: Exception) -> str:
-    """What is wrong, without the paths of machines."""
+    """Describe an error without local paths."""
     return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
 
 
 class Incoming:
-    """What became of a job: unpacked beside its sandbox as it comes, and put in place when it is whole."""
+    """A job's result: unpacked beside its sandbox while it arrives, and moved into place when it is complete."""
 
     def __init__(self, scratch: str, name: str) -> None:
-        """An earlier try that was cut is thrown away."""
+        """Start to unpack, discarding an earlier incomplete try."""
         self.place = Path(scratch) / INCOMING / name
         self._pipe = _Pipe()
-        self.failure, self.is_scarce = "", False  # why it can't be used, and whether that may pass
+        self.failure, self.is_scarce = "", False  # why it can't be used, and whether that may be temporary
         self.said = dict.fromkeys(WORDS, "")
         self._thread = threading.Thread(target=self._unpack, daemon=True)
         self._thread.start()
 
     def take(self, piece: bytes) -> None:
-        """The next bytes; may wait until there is room."""
+        """Take the next bytes; may wait until there is room."""
         if piece and not self.failure:
             try:
                 self._pipe.put(piece)
@@ -157,7 +157,7 @@ class Incoming:
                 pass
 
     def finish(self) -> None:
-        """All has come."""
+        """Finish after the last bytes."""
         try:
             self._pipe.put(b"")
         except Closed:
@@ -165,7 +165,7 @@ class Incoming:
         self._thread.join()
 
     def drop(self) -> None:
-        """The rest will not come, or nobody wants it."""
+        """Discard the result."""
         self._pipe.give_up()
         self._thread.join()
         shutil.rmtree(self.place, ignore_errors=True)
@@ -173,7 +173,7 @@ class Incoming:
             self.place.parent.rmdir()
 
     def settle(self, sandbox: str, scratch: str) -> None:
-        """Put the files where the starter looks for them."""
+        """Move the files to where the starter expects them."""
         try:
             merge(self.place / "sandbox", Path(sandbox))
             ad = self.place / "out.ad"
@@ -183,7 +183,7 @@ class Incoming:
             self._note_failure(error)
 
     def read_words(self) -> None:
-        """Remember the small texts that came with it."""
+        """Read the small texts that came with the result."""
         for name in WORDS:
             try:
                 self.said[name] = (self.place / name).read_text(errors="replace")[-4000:].strip()
@@ -209,9 +209,9 @@ class Incoming:
 
 
 def unpack_safely(archive: tarfile.TarFile, place: Path) -> None:
-    """Unpack what a node sent, as ours; ValueError if a member leads out of the place or is no file.
+    """Unpack an archive of a node; raise ValueError if a member leaves the directory or is a special file.
 
-    Python has this as the filter "data", but not yet the one that Debian 12 comes with.
+    Python has this as the filter "data", but Debian 12's version doesn't have it yet.
     """
     archive.extraction_filter = lambda member, path: member
     for member in archive:
@@ -222,7 +222,7 @@ def unpack_safely(archive: tarfile.TarFile, place: Path) -> None:
 
 
 def check_member(member: tarfile.TarInfo, place: Path) -> None:
-    """Refuse a member of an archive that is no file, directory or link, or that leads out of the place."""
+    """Raise ValueError if an archive's member leaves the directory, or isn't a file, directory or link."""
     paths = [member.name]
     if member.issym():
         paths.append(os.path.join(os.path.dirname(member.name), member.linkname))
@@ -238,7 +238,7 @@ def check_member(member: tarfile.TarInfo, place: Path) -> None:
 
 
 def merge(source: Path, target: Path) -> None:
-    """Move all files of one directory into another, in place of what has the same names there."""
+    """Move all files of one directory into another, replacing files of the same name."""
     if not source.is_dir():
         return
     target.mkdir(exist_ok=True)

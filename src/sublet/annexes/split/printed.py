@@ -1,4 +1,4 @@
-"""What a job prints on a node that reaches nothing, shown here while it runs, as HTCondor would show it."""
+"""The output of a job on a node without network, shown here while the job runs, as HTCondor would show it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ STREAMS = {"out": "_condor_stdout", "err": "_condor_stderr"}
 
 
 def facts_of(job_ad: str, sandbox: str) -> tuple[str, dict[str, str]]:
-    """The cluster and process of a job, and where what it prints is to be seen while it runs, out of its ad.
+    """Return a job's id, and the files in which its output appears while it runs, from its ad.
 
-    Where HTCondor would stream it to the access point, which is this machine, it goes there; else into the sandbox.
+    Output that HTCondor would stream to the access point, which is this machine, goes there; other output goes into the
+    sandbox.
     """
     try:
         text = Path(job_ad).read_text(errors="replace")
@@ -35,7 +36,7 @@ def facts_of(job_ad: str, sandbox: str) -> tuple[str, dict[str, str]]:
 
 
 def show_all(attempt: OpenAttempt) -> None:
-    """All that a job printed, where HTCondor would have streamed it to."""
+    """Copy a job's complete output to where HTCondor would have streamed it."""
     for stream, file in STREAMS.items():
         whole, target = Path(attempt.sandbox) / file, attempt.streams.get(stream, "")
         if target and target != str(whole) and whole.is_file() and not whole.is_symlink():
@@ -44,7 +45,7 @@ def show_all(attempt: OpenAttempt) -> None:
 
 
 def copy(whole: Path, target: str) -> None:
-    """Put all of a file where it is seen."""
+    """Copy a file to where the output is shown."""
     with whole.open("rb") as source:
         offset = 0
         while piece := source.read(SLICE):
@@ -53,7 +54,7 @@ def copy(whole: Path, target: str) -> None:
 
 
 def show(file: str, offset: int, content: bytes) -> None:
-    """Put what a job printed where it is seen."""
+    """Write part of a job's output to where it is shown."""
     with contextlib.suppress(OSError):
         target = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         try:

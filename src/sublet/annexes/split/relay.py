@@ -1,8 +1,8 @@
-"""The relay of one lease, a process beside the access point: near halves on one side, the agent's channel on the other.
+"""The relay of one lease, a process beside the access point, between near halves and the agent's channel.
 
 Its directory has `relay.json`, its settings; `relay.sock` for near halves; `probe.out` for the bridge's startd;
-`state.json` for whoever wants to know how it stands; and what a restart must know in `attempts/`, `nodes/` and
-`fenced/`. It outlives the service.
+`state.json` with its state; and what a restart must know in `attempts/`, `nodes/` and `fenced/`. It outlives the
+service.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ NAME = re.compile(r"[\w.-]{1,200}")
 
 
 class Relay:
-    """Carries attempts and results, and says who is alive."""
+    """Transfers attempts and results, and reports which nodes are alive."""
 
     def __init__(self, directory: Path, plan: RelayOrders) -> None:
-        """With what an earlier one left."""
+        """Load the state that an earlier relay left."""
         self.directory, self.plan = directory, plan
         now = time.monotonic()
         self.ledger = Ledger(plan.nodes, plan.dead, plan.grace, LedgerLink(False, now, now))
@@ -70,7 +70,7 @@ class Relay:
     # Near halves
 
     async def near(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection: one question, and one answer, which may take as long as a job does."""
+        """Serve one connection: one question and one answer, which may take as long as a job does."""
         answers = {"submit": self._submit, "remove": self._remove, "stop": self._stop, "clean": self._clean}
         with contextlib.suppress(ValueError, KeyError, TypeError, OSError):
             message = json.loads(await reader.readline())
@@ -101,7 +101,7 @@ class Relay:
         return answer
 
     def _keep_first(self, attempt: OpenAttempt) -> None:
-        """Nothing is sent that a restart would not know of: where there is no room, its near half asks again."""
+        """Save an attempt before it is sent, so that a restart knows it; without room, its near half asks again."""
         try:
             self.kept.keep(attempt)
         except OSError:
@@ -118,13 +118,13 @@ class Relay:
         return {}
 
     async def _stop(self, message: dict[str, Any]) -> dict[str, Any]:
-        """The nodes are to end."""
+        """Order all nodes to end."""
         for number in range(self.plan.nodes):
             self._end_node(number)
         return {}
 
     async def _clean(self, message: dict[str, Any]) -> dict[str, Any]:
-        """The lease is over: have the spool removed; whether that is done, or why not."""
+        """Have the spool removed, since the lease is over; return whether it is gone, and why not."""
         self.cleaning = True
         await self.bridges.stop()
         self._order({"op": "clean"})
@@ -141,7 +141,7 @@ class Relay:
     # The channel
 
     async def carry(self) -> None:
-        """Connect, carry, and when it breaks, again; until the spool is gone."""
+        """Keep the channel open, reconnecting when it breaks, until the spool is gone."""
         while not self.cleaned.is_set():
             try:
                 await self.channel.open({"spool": self.plan.spool, "poll": self.plan.poll}, self._begin, self._hear)
@@ -195,11 +195,11 @@ class Relay:
             self.sending.note_unstored(attempt, header["why"])
 
     def _give_up(self, name: str, why: str) -> None:
-        """Its files can't be sent."""
+        """Fail an attempt whose files can't be sent."""
         self._record_failure(name, why, why)
 
     def _take_gone(self, name: str) -> None:
-        """There is no job any more, and nobody told."""
+        """Forget an attempt whose job has vanished without notice."""
         self._answer(name, {"gone": True})
         self._order({"op": "ack", "attempt": name})
         self.kept.forget(name)
@@ -216,7 +216,7 @@ class Relay:
             await self.homecoming.hear(header, body)
 
     def _off(self, name: str) -> None:
-        """It was stopped there, and leaves nothing."""
+        """Handle an attempt that was stopped there, and left nothing."""
         if self.ledger.is_given_up(name):
             self.kept.forget(name)
         elif name in self.ledger.attempts:
@@ -229,7 +229,7 @@ class Relay:
         self._answer(attempt.name, {"done": True})
 
     def _record_failure(self, name: str, why: str, unsent: str = "") -> None:
-        """It is tried elsewhere, unless it failed often; what can't be sent, or ran and could not send, is not."""
+        """Record a failure; the job is tried elsewhere, unless it failed too often or its files can't be sent."""
         attempt = self.ledger.note_failed(name)
         if attempt:
             self.kept.note(attempt)
@@ -245,7 +245,7 @@ class Relay:
             self.asking[node] = asyncio.create_task(self._pass_on(node, header["asked"]))
 
     async def _pass_on(self, node: str, asked: str) -> None:
-        """Pass a node's question on to the service, which may be away for a while."""
+        """Forward a node's question to the service, which may be away for a while."""
         try:
             while True:
                 try:
@@ -265,25 +265,25 @@ class Relay:
     async def _was_cleaned(self, header: dict[str, Any], body: bytes) -> None:
         self.cleaned.set()
 
-    # What others are told
+    # Reports
 
     async def tell(self) -> None:
-        """Bury who is dead, and write down how it stands; until the spool is gone."""
+        """Give up dead nodes, and write the relay's state every second, until the spool is gone."""
         while not self.cleaned.is_set():
             now = time.monotonic()
             for node in self.ledger.bury(now):
                 self._bury(node)
             for name in self.ledger.list_settled():
-                self._order({"op": "ack", "attempt": name})  # with which the spool forgets that it was to be stopped
+                self._order({"op": "ack", "attempt": name})  # so that the spool forgets the order to stop it
                 self.kept.forget(name)
             for name in self.ledger.list_vanished():
                 self._record_failure(name, "its node no longer has it")
             self.kept.note_rest()
-            with contextlib.suppress(OSError):  # where there is no room it is done when there is
+            with contextlib.suppress(OSError):  # if there is no room it is done later
                 if not self.cleaning:
                     self.bridges.tend(now)
                 keep(self.directory / "state.json", json.dumps(self._state(now)).encode())
-            self.bridges.tell(now)  # who is told to be dead is buried
+            self.bridges.tell(now)  # nodes reported as dead must have been given up before
             await asyncio.sleep(1)
 
     def _end_node(self, number: int) -> None:
@@ -322,10 +322,10 @@ class Relay:
         }
 
     async def run(self) -> None:
-        """Until the lease's spool is gone, or it is told to end."""
+        """Run until the lease's spool is gone, or SIGTERM."""
         socket = self.directory / "relay.sock"
         socket.unlink(missing_ok=True)
-        server = await asyncio.start_unix_server(self.near, "relay.sock", limit=1 << 20)  # a short name, for a socket
+        server = await asyncio.start_unix_server(self.near, "relay.sock", limit=1 << 20)  # a short path
         socket.chmod(0o600)
         stopped = asyncio.Event()
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
@@ -343,7 +343,7 @@ class Relay:
 
 
 def main() -> int:
-    """`python -m sublet.annexes.split.relay DIRECTORY`."""
+    """Run `python -m sublet.annexes.split.relay DIRECTORY`."""
     os.umask(0o077)
     directory = Path(sys.argv[1])
     os.chdir(directory)
@@ -351,7 +351,7 @@ def main() -> int:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        return 0  # another one is there
+        return 0  # another relay is running
     os.ftruncate(lock, 0)
     os.pwrite(lock, str(os.getpid()).encode(), 0)
     asyncio.run(Relay(directory, RelayOrders.read(directory)).run())

@@ -1,4 +1,4 @@
-"""What a relay is to do, as the service writes it down and the relay reads it."""
+"""The settings of a relay, which the service writes and the relay reads."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ class RelayOrders:
 
     lease: str
     nodes: int
-    spool: str  # the lease's directory on the file system that its nodes see
-    channel: tuple[str, ...]  # the words that start a Python there, which reads its program
-    urls: tuple[str, ...] = ()  # where the service answers what nodes ask
+    spool: str  # the lease's directory on the file system of its nodes
+    channel: tuple[str, ...]  # the command that starts a Python there, which reads its program
+    urls: tuple[str, ...] = ()  # where the service answers nodes' questions
     certificate: str = ""
     dead: float = 8.0
     grace: float = 120.0
-    silent: float = 10.0  # seconds without a word of the agent after which the channel is given up
+    silent: float = 10.0  # seconds without a message of the agent after which the channel is closed
     poll: float = 0.1
     room: float = 300.0  # seconds that an input waits for room in the spool
     keep_results: float = 900.0  # seconds that a result waits for room here
-    release: dict[str, str] = field(default_factory=dict)  # where HTCondor is here; empty: there are no bridges
+    release: dict[str, str] = field(default_factory=dict)  # the directories of HTCondor here; empty: no bridges
 
     def keep(self, directory: Path) -> None:
-        """Write it down in a relay's directory."""
+        """Write the settings into a relay's directory."""
         keep(directory / FILE, json.dumps(asdict(self)).encode())
 
     @classmethod
     def read(cls, directory: Path) -> RelayOrders:
-        """The one in a relay's directory."""
+        """Read the settings from a relay's directory."""
         values = json.loads((directory / FILE).read_text())
         lists = {name: tuple(values.get(name, ())) for name in ("channel", "urls")}
         return cls(**{**values, **lists})

@@ -1,4 +1,4 @@
-"""A lease's relay, seen from the service: its directory, its process, and what it says of itself."""
+"""A lease's relay as seen by the service: its directory, its process, and its state."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from sublet.annexes.split.near_half import call
 from sublet.annexes.split.relay_plan import FILE, RelayOrders
 from sublet.kernel.descriptors import restore_limit
 
-FRESH = 5.0  # seconds after which what it last said of itself is old
-ANSWER = 5.0  # seconds that it has to answer
+FRESH = 5.0  # seconds after which its last state is stale
+ANSWER = 5.0  # seconds in which it must answer
 
 
 @dataclass(frozen=True)
 class FarNode:
-    """What a relay knows of one node."""
+    """What a relay knows about one node."""
 
     number: int
     node: str
@@ -39,7 +39,7 @@ class FarNode:
 
 @dataclass(frozen=True)
 class RelayState:
-    """How a relay is."""
+    """The state of a relay."""
 
     link: bool = False
     trouble: str = ""
@@ -49,23 +49,23 @@ class RelayState:
 
 
 class Relaying:
-    """One, below a directory that is named by its lease."""
+    """A relay, in a directory named by its lease."""
 
     def __init__(self, directory: Path) -> None:
-        """Nothing is made yet."""
+        """Use a directory, without creating it."""
         self.directory = directory
 
     def prepare(self, plan: RelayOrders) -> None:
-        """Write down what it is to do; a relay that runs goes on as it is."""
+        """Write the relay's settings; a running relay keeps its own."""
         make_private(self.directory)
         plan.keep(self.directory)
 
     def is_prepared(self) -> bool:
-        """Whether it was told what to do."""
+        """Whether the relay's settings exist."""
         return (self.directory / FILE).exists()
 
     def runs(self) -> bool:
-        """Whether its process is there."""
+        """Whether the relay's process is running."""
         try:
             lock = os.open(self.directory / "relay.lock", os.O_RDWR)
         except FileNotFoundError:
@@ -79,7 +79,7 @@ class Relaying:
         return False
 
     def start(self) -> None:
-        """Start its process, which outlives this one; of two, one ends at once."""
+        """Start the relay's process, which outlives this one; if another is running, the new one ends at once."""
         with open(os.open(self.directory / "relay.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as log:
             relay = subprocess.Popen(
                 [sys.executable, "-m", "sublet.annexes.split.relay", str(self.directory)],
@@ -91,7 +91,7 @@ class Relaying:
             restore_limit(relay.pid)
 
     def state(self) -> RelayState:
-        """What it last said of itself."""
+        """Return the relay's last reported state."""
         try:
             state: dict[str, Any] = json.loads((self.directory / "state.json").read_bytes())
         except (OSError, ValueError):
@@ -102,11 +102,11 @@ class Relaying:
         return RelayState(state["link"], state["trouble"], nodes, state["attempts"], tuple(state["waits"]))
 
     def ask(self, message: dict[str, Any], seconds: float = ANSWER) -> dict[str, Any]:
-        """Tell it something, which may have just begun, and wait for its answer; empty if there is none."""
+        """Send a message to the relay, which may just have started, and return its answer; empty if there is none."""
         return call(str(self.directory), message, ANSWER, seconds)
 
     def end(self) -> None:
-        """End its process, and forget all that it kept."""
+        """Stop the relay's process, and remove its directory."""
         try:
             pid = int((self.directory / "relay.lock").read_text())
         except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""What could not be done yet: done again, later and later, until its patience is over."""
+"""Retries with increasing delays, until a time limit."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ import asyncio
 import time
 from collections.abc import Callable
 
-SOONEST, LATEST = 2.0, 60.0  # seconds between two tries: as long as it has waited already, within these
+SOONEST, LATEST = 2.0, 60.0  # seconds between attempts: as long as it has already waited, within these limits
 
 
 class Retries:
-    """Tries, by the names of what is tried."""
+    """Retries, by name."""
 
     def __init__(self, what: str, patience: float) -> None:
-        """`what` waits, {} being the jobs; `patience` is how many seconds after the first failure the last try is."""
+        """`what` describes what waits, with {} for the jobs; `patience` is the time limit in seconds."""
         self._what, self._patience, self._why = what, patience, ""
         self._began: dict[str, float] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
 
     def words(self) -> str:
-        """Of how many jobs it waits, and why; empty: of none."""
+        """Describe how many jobs wait and why; empty if none do."""
         jobs = f"{len(self._began)} job{'s' if len(self._began) > 1 else ''}"
         return f"{self._what.format(jobs)}: {self._why}" if self._began else ""
 
     def later(self, name: str, why: str, act: Callable[[], None]) -> bool:
-        """It failed: do it again later; False if that was the last time."""
+        """Schedule a retry after a failure; return False if the time limit is over."""
         self._cancel(name)
         self._why = why
         now = time.monotonic()
@@ -37,12 +37,12 @@ class Retries:
         return True
 
     def forget(self, name: str) -> None:
-        """It was done, or nobody wants it any more."""
+        """Stop retrying, since it was done or is no longer wanted."""
         self._cancel(name)
         self._began.pop(name, None)
 
     def stop(self) -> None:
-        """Try nothing for now; what has been waited counts."""
+        """Pause all retries; the time they have waited still counts."""
         for name in list(self._timers):
             self._cancel(name)
 

@@ -1,4 +1,4 @@
-"""Attempts on their way to the spool; one that finds no room there waits for it, and is given up after a while."""
+"""Attempts that are being sent to the spool; if there is no room, an attempt waits, and is given up after a while."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sublet.annexes.split.retries import Retries
 
 
 class Sending:
-    """All that is sent and not yet stored."""
+    """All attempts that are being sent, and not stored yet."""
 
     def __init__(
         self,
@@ -25,22 +25,22 @@ class Sending:
         give_up: Callable[[str, str], None],
         gone: Callable[[str], None],
     ) -> None:
-        """`turn` has frames take their turn on the channel; `give_up` is told a name and the reason; `gone` a name."""
+        """`turn` queues frames on the channel; `give_up` gets a name and the reason; `gone` gets a name."""
         self._turn, self._spool, self._give_up, self._gone = turn, spool, give_up, gone
         self._again = Retries("files of {} wait to be stored on the cluster", patience)
-        self._present: dict[str, object] = {}  # what is being sent of each; what was sent before stops
+        self._present: dict[str, object] = {}  # the current transfer of each attempt; earlier ones stop
 
     def words(self) -> str:
-        """What waits for room, if anything does."""
+        """Describe the attempts that wait for room, if any."""
         return self._again.words()
 
     def put(self, attempt: OpenAttempt) -> None:
-        """Send one, from its beginning."""
+        """Send an attempt from its beginning."""
         self._present[attempt.name] = present = object()
         self._turn(self._frames(attempt, present, asyncio.get_running_loop()))
 
     def note_unstored(self, attempt: OpenAttempt, why: str) -> None:
-        """The spool could not take it."""
+        """Retry an attempt that the spool couldn't store, or give it up."""
         if not self._comes_again(attempt, why):
             self._give_up(attempt.name, f"its files could not be written into {self._spool} on the cluster: {why}")
 
@@ -49,7 +49,7 @@ class Sending:
         return self._again.later(attempt.name, why, lambda: self.put(attempt))
 
     def _unread(self, attempt: OpenAttempt, present: object, sandbox: Outgoing) -> None:
-        """It can't be read here; without the directory of its starter there is no job any more."""
+        """Handle an attempt that can't be read here; without its starter's directory the job is gone."""
         if attempt.stage is not AttemptStage.QUEUED or self._present.get(attempt.name) is not present:
             return
         if not os.path.isdir(attempt.scratch):
@@ -58,19 +58,19 @@ class Sending:
             self._give_up(attempt.name, f"its files could not be read here: {sandbox.failure}")
 
     def forget(self, name: str) -> None:
-        """It is stored, or nobody wants it."""
+        """Forget an attempt that is stored, or no longer wanted."""
         self._present.pop(name, None)
         self._again.forget(name)
 
     def stop(self) -> None:
-        """The channel is gone; on the next one all begins anew."""
+        """Stop all transfers, since the channel is gone; they begin again on the next one."""
         self._present.clear()
         self._again.stop()
 
     def _frames(
         self, attempt: OpenAttempt, present: object, loop: asyncio.AbstractEventLoop
     ) -> Generator[tuple[dict[str, Any], bytes], None, None]:
-        """Its frames; once it was given up nothing more of it is sent, so that no node can begin it then."""
+        """Yield an attempt's frames; they stop once the attempt is given up, so that no node can start it."""
         header = {"op": "put", "attempt": attempt.name, "node": attempt.node}
         sandbox = Outgoing(attempt.job_ad, attempt.sandbox, attempt.scratch)
         with contextlib.closing(sandbox.frames(header)) as frames:

@@ -1,4 +1,4 @@
-"""Files that come and go while one looks. Travels with the agent and with the far half."""
+"""Files that may appear and vanish at any time. Sent with the agent and with the far half."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ SCARCE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ESTALE, errno.ENOMEM, err
 
 
 def is_scarce(error: BaseException) -> bool:
-    """Whether something failed for want of room, or of a disk that answers: it may work later."""
+    """Whether an error is a lack of space or other resources, so that it may work later."""
     return isinstance(error, OSError) and error.errno in SCARCE
 
 
 def names(directory: str) -> list[str]:
-    """What is in a directory, else nothing."""
+    """List a directory, or nothing if it can't be read."""
     try:
         return os.listdir(directory)
     except OSError:
@@ -22,7 +22,7 @@ def names(directory: str) -> list[str]:
 
 
 def read(path: str) -> str | None:
-    """A small file, if it is there."""
+    """Read a small file, or None if it can't be read."""
     try:
         with open(path, errors="replace") as file:
             return file.read()
@@ -31,7 +31,7 @@ def read(path: str) -> str | None:
 
 
 def write_at(path: str, offset: int, content: bytes) -> int:
-    """Write into a file at a place; how much of it found room."""
+    """Write into a file at an offset; return how many bytes were written."""
     file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
     try:
         return os.pwrite(file, content, offset)
@@ -40,7 +40,7 @@ def write_at(path: str, offset: int, content: bytes) -> int:
 
 
 def pulse(directory: str, stem: str, count: str) -> None:
-    """Say that one lives where there is no room for words: an empty file with the count in its name."""
+    """Give a sign of life where the disk has no room for content: an empty file with the count in its name."""
     target = os.path.join(directory, stem + "." + count)
     try:
         for name in pulses(directory, stem)[:1]:
@@ -51,18 +51,18 @@ def pulse(directory: str, stem: str, count: str) -> None:
 
 
 def pulses(directory: str, stem: str) -> list[str]:
-    """The names of such files."""
+    """List the names of such files."""
     return [name for name in names(directory) if name.startswith(stem + ".")]
 
 
 def forget_pulses(directory: str, stem: str) -> None:
-    """Remove them: there is room again."""
+    """Remove such files, since there is room again."""
     for name in pulses(directory, stem):
         forget(os.path.join(directory, name))
 
 
 def forget(path: str) -> bool:
-    """Remove a file that may be gone; whether it was there."""
+    """Remove a file; return whether it existed."""
     try:
         os.unlink(path)
     except OSError:

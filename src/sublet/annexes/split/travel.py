@@ -1,4 +1,4 @@
-"""Makes one text of modules that travel to machines with an older Python: without annotations, in one name space."""
+"""Joins modules into one text for machines with an older Python: without annotations, in one namespace."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 
 AGENT = ("spool_files", "frames", "agent")
 FAR_HALF = ("spool_files", "far_ads", "far_kept", "far_results", "far_half")
-OLDEST = (3, 6)  # what the oldest systems that are still in use call python3
+OLDEST = (3, 6)  # the python3 of the oldest systems still in use
 
 
 class _Plain(ast.NodeTransformer):
-    """Takes annotations away, and imports of what is in the same text."""
+    """Removes annotations, and imports of modules in the same text."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         self.generic_visit(node)
@@ -40,7 +40,7 @@ class _Plain(ast.NodeTransformer):
 
 @cache
 def text_of(*modules: str) -> str:
-    """These modules of this package, one after the other; the last one's `main(settings)` is what to call."""
+    """Return these modules of this package as one text; the last one's `main(settings)` is the entry point."""
     parts = []
     for name in modules:
         tree = ast.parse(files("sublet.annexes.split").joinpath(f"{name}.py").read_text())
@@ -49,6 +49,6 @@ def text_of(*modules: str) -> str:
 
 
 def program(modules: tuple[str, ...], settings: Mapping[str, Any]) -> bytes:
-    """The text with its settings as data, ready to be run."""
+    """Return the text with its settings as data, ready to run."""
     values = json.dumps(json.dumps(dict(settings)))
     return f"{text_of(*modules)}\n\nmain(json.loads({values}))\n".encode()

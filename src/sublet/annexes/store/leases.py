@@ -1,4 +1,4 @@
-"""Leases: the resource requests of annexes, recorded before anything is sent, and kept as history."""
+"""Leases in the database: the resource requests of annexes, recorded before submission and kept as history."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ DETAILS = TypeAdapter(Details)
 
 
 class LeaseStore:
-    """The leases, as one transaction sees and changes them."""
+    """The leases, in one transaction."""
 
     def __init__(self, sql: Sql) -> None:
-        """Of this transaction."""
+        """Use this transaction."""
         self._sql = sql
 
     def next_number(self, annex: str) -> int:
-        """The number that the annex's next lease has."""
+        """Return the number of the annex's next lease."""
         row = self._sql.row(LAST, {"of_annex": annex})
         return 1 + (row[0] or 0 if row else 0)
 
@@ -63,35 +63,35 @@ class LeaseStore:
         )
 
     def get(self, id: str) -> Lease | None:
-        """By its id."""
+        """Return a lease by id."""
         return _lease(self._sql.row(GET, {"of_id": plain(id)}))
 
     def of_session(self, session: str) -> Lease | None:
-        """The lease that this session is."""
+        """Return the lease of a session."""
         return _lease(self._sql.row(OF_SESSION, {"of_session": plain(session)})) if session else None
 
     def live(self) -> list[Lease]:
-        """All that have not ended, oldest first."""
+        """List all leases that haven't ended, oldest first."""
         return _leases(self._sql.rows(LIVE, {}))
 
     def list(self, annex: str) -> list[Lease]:
-        """An annex's, by number: its history."""
+        """List the leases of an annex, by number."""
         return _leases(self._sql.rows(LIST, {"of_annex": plain(annex)}))
 
     def latest(self, person: str) -> Lease | None:
-        """The newest that a person asked for, of any annex."""
+        """Return a person's newest lease, of any annex."""
         return _lease(self._sql.row(LATEST, {"of_person": plain(person)}))
 
     def send(self, id: str, session: str) -> None:
-        """Say which session it is, before that is accepted."""
+        """Record the lease's session, before that is accepted."""
         self._sql.change(SEND, {"of_id": id, "s": session})
 
     def explain(self, id: str, why: str) -> None:
-        """Note why it is being ended, before its system has done so."""
+        """Record why a lease is being ended, before its system has ended it."""
         self._sql.change(EXPLAIN, {"of_id": id, "w": plain(why)})
 
     def end(self, id: str, now: datetime, why: str = "") -> bool:
-        """It is over; whether it was not over before."""
+        """Mark a lease as ended; return whether it hadn't ended before."""
         return self._sql.change(END, {"of_id": id, "e": micros(now), "w": plain(why)}) > 0
 
 

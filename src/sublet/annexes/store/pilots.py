@@ -1,4 +1,4 @@
-"""Pilots: which nodes of a lease have fetched their configuration, once each, and what they told since."""
+"""Pilots in the database: which nodes of a lease have claimed their place, and what they reported since."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ END = (
 
 
 class PilotStore:
-    """The pilots, as one transaction sees and changes them."""
+    """The pilots, in one transaction."""
 
     def __init__(self, sql: Sql) -> None:
-        """Of this transaction."""
+        """Use this transaction."""
         self._sql = sql
 
     def claim(self, pilot: Pilot) -> bool:
-        """Take a node's place, once; whether it was still free."""
+        """Claim a node's place; return whether it was free."""
         if self.get(pilot.lease, pilot.number):
             return False
         self._sql.change(
@@ -54,28 +54,28 @@ class PilotStore:
         return True
 
     def get(self, lease: str, number: int) -> Pilot | None:
-        """One of a lease."""
+        """Return one pilot of a lease."""
         return _pilot(self._sql.row(GET, {"of_lease": plain(lease), "of_number": number}))
 
     def list(self, lease: str) -> list[Pilot]:
-        """All of a lease, by number."""
+        """List the pilots of a lease, by number."""
         return [pilot for pilot in map(_pilot, self._sql.rows(LIST, {"of_lease": plain(lease)})) if pilot]
 
     def see(self, lease: str, number: int, now: datetime) -> None:
-        """It was heard."""
+        """Record that a pilot has reported."""
         self._sql.change(SEE, {"of_lease": lease, "of_number": number, "s": micros(now)})
 
     def learn(self, pilot: Pilot) -> None:
-        """Keep what it has told of itself by now."""
+        """Save a pilot's facts."""
         values = {"of_lease": pilot.lease, "of_number": pilot.number, "f": plain(json.dumps(dict(pilot.facts)))}
         self._sql.change(LEARN, values)
 
     def explain(self, lease: str, number: int, why: str) -> None:
-        """Say why it ended, in place of what was said before."""
+        """Replace the reason why a pilot ended."""
         self._sql.change(EXPLAIN, {"of_lease": lease, "of_number": number, "w": plain(why)})
 
     def end(self, lease: str, number: int, now: datetime, why: str) -> bool:
-        """It is gone; whether that is new."""
+        """Mark a pilot as ended; return whether it hadn't ended before."""
         values = {"of_lease": lease, "of_number": number, "e": micros(now), "w": plain(why)}
         return self._sql.change(END, values) > 0
 

@@ -1,4 +1,4 @@
-"""Annexes, the leases that they are made of, and the nodes of those."""
+"""The tables of annexes, their leases, the leases' pilots, and templates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ annexes = Table(
     Column("person", Text, nullable=False),
     Column("name", Text, nullable=False),
     Column("created", BigInteger, nullable=False),
-    Column("open", BigInteger, nullable=False),  # 1: to all of its owner's jobs; 2: to none, but to sessions
+    Column("open", BigInteger, nullable=False),  # 1: to all of its owner's jobs; 2: only to sessions
     Column("guests", Text, nullable=False),
     UniqueConstraint("person", "name"),
 )

@@ -1,4 +1,4 @@
-"""Templates: a person's details for leases, under names."""
+"""Templates in the database: a person's details for leases, under names."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ REMOVE = delete(templates).where(*ONE)
 
 
 class TemplateStore:
-    """The templates, as one transaction sees and changes them."""
+    """The templates, in one transaction."""
 
     def __init__(self, sql: Sql) -> None:
-        """Of this transaction."""
+        """Use this transaction."""
         self._sql = sql
 
     def save(self, template: Template) -> None:
-        """Keep it under its name, in place of what was there."""
+        """Save a template, replacing one of the same name."""
         person, details, changed = plain(template.person), dump(DETAILS, template.details), micros(template.changed)
         named = {"of_person": person, "of_name": template.name}
         if not self._sql.change(SET, {**named, "d": details, "c": changed}):
             self._sql.change(ADD, {"person": person, "name": template.name, "details": details, "changed": changed})
 
     def get(self, person: str, name: str) -> Template | None:
-        """One, by its name."""
+        """Return a template by name."""
         return _template(self._sql.row(GET, {"of_person": plain(person), "of_name": plain(name)}))
 
     def list(self, person: str) -> list[Template]:
-        """A person's, by name."""
+        """List a person's templates, by name."""
         return [template for template in map(_template, self._sql.rows(LIST, {"of_person": plain(person)})) if template]
 
     def remove(self, person: str, name: str) -> bool:
-        """Forget one; whether it was there."""
+        """Delete a template; return whether it existed."""
         return self._sql.change(REMOVE, {"of_person": plain(person), "of_name": plain(name)}) > 0
 
 

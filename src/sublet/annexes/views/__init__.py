@@ -1,1 +1,1 @@
-"""What travels over HTTP about annexes, the access point and HTCondor jobs."""
+"""Views of annexes, the access point and HTCondor jobs, as sent over HTTP."""

@@ -1,4 +1,4 @@
-"""The access point: where HTCondor jobs wait, and pilots come to run them."""
+"""Views of the access point, where HTCondor jobs wait and pilots attach to run them."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from datetime import timedelta
 
 @dataclass(frozen=True, kw_only=True)
 class AccessPointView:
-    """How it is."""
+    """The state of the access point."""
 
     stage: str  # absent: there is no HTCondor; fetching; stopped; ready; failed
     kind: str = ""  # own, machine
     version: str = ""  # HTCondor's
-    release: str = ""  # where HTCondor is
+    release: str = ""  # the directory of HTCondor
     collector: str = ""  # where nodes connect to
     schedd: str = ""
-    owner: str = ""  # who one is to it
+    owner: str = ""  # the person's identity there
     configuration: str = ""  # CONDOR_CONFIG for HTCondor's own tools; empty: nothing to set
     job_lease: timedelta | None = None
-    package: str = ""  # how an administrator would install HTCondor
-    url: str = ""  # what would be fetched
+    package: str = ""  # the command with which an administrator would install HTCondor
+    url: str = ""  # the archive to download
     progress: str = ""
-    note: str = ""  # what a person should know of it
+    note: str = ""  # a remark for the person
     problem: str = ""
     hint: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SetUpAsk:
-    """What is to be done to have one."""
+    """How to set up the access point."""
 
-    fetch: bool = False  # bring HTCondor if there is none
-    system: str = ""  # whose nodes have to reach it
+    fetch: bool = False  # download HTCondor if it is missing
+    system: str = ""  # a system whose nodes have to reach it

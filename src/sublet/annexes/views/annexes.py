@@ -1,4 +1,4 @@
-"""Annexes: what is asked for, what would come of it, and how they are."""
+"""Views of annexes: requests for leases, their plans, and their state."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 from sublet.booking.views.events import EventView
 
-OWN_LINES = ("queue", "project")  # scheduler options that are details of their own
+OWN_LINES = ("queue", "project")  # scheduler options that have their own field
 
 
 @dataclass(frozen=True, kw_only=True)
 class DetailsView:
-    """What a lease is made of; what is empty or null is not said."""
+    """The details of a lease; empty or null values are unspecified."""
 
     system: str = ""
     queue: str = ""
@@ -22,18 +22,18 @@ class DetailsView:
     cores: int | None = None  # on each node
     memory: int | None = None  # on each node
     gpus: int | None = None  # on each node
-    slots: int | None = None  # on each node, of equal size; null: one, which is cut up as jobs need
+    slots: int | None = None  # on each node, of equal size; null: one, which is divided as jobs need
     lifetime: timedelta | None = None
-    idle: timedelta | None = None  # a node without a job for so long ends
-    carry: str = ""  # direct, spool, or empty: as the pilot finds out
-    scheduler: dict[str, Any] = field(default_factory=dict)  # constraint, nice, …: as a request has them
+    idle: timedelta | None = None  # how long a node may be without a job
+    carry: str = ""  # direct, spool, or empty: determined by the pilot
+    scheduler: dict[str, Any] = field(default_factory=dict)  # constraint, nice, …: as in a request
 
 
 @dataclass(frozen=True, kw_only=True)
 class LeaseAsk:
-    """Asks for nodes; what `details` leave out comes from `like`, the template, the last time, the defaults."""
+    """A request for nodes; missing `details` come from `like`, the template, the last lease, or the defaults."""
 
-    name: str = ""  # of the annex; empty where the address says it
+    name: str = ""  # of the annex; empty if it is in the path
     details: DetailsView = field(default_factory=DetailsView)
     template: str = ""
     like: str = ""  # an annex or one of its leases
@@ -41,12 +41,12 @@ class LeaseAsk:
 
 @dataclass(frozen=True, kw_only=True)
 class RowView:
-    """One line of a resource request, and what the system says to it."""
+    """One line of a resource request, and the system's finding about it."""
 
     field: str
     value: str
-    source: str  # who said so
-    flag: str  # what changes it
+    source: str  # where the value comes from
+    flag: str  # the flag that changes it
     state: str  # ok, warning, error, unknown
     limit: str = ""
     message: str = ""
@@ -60,17 +60,17 @@ class CostView:
     node_hours: float
     core_hours: float | None = None
     gpu_hours: float | None = None
-    charged: float | None = None  # in the centre's own coin
+    charged: float | None = None  # in the centre's own unit
     coin: str = ""
     remark: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlanView:
-    """A resource request, before anything is sent."""
+    """A resource request before it is submitted."""
 
     annex: str
-    lease: str  # the name that it would have: `example#2`
+    lease: str  # the name that the lease would have: `example#2`
     refused: bool
     details: DetailsView  # filled in
     rows: tuple[RowView, ...]
@@ -87,17 +87,17 @@ class NodeStateView:
     cores: int = 0
     busy: int = 0  # cores
     running: int = 0  # jobs
-    slots: int = 0  # of equal size; 0: one, which is cut up as jobs need
+    slots: int = 0  # of equal size; 0: one, which is divided as jobs need
     memory: int = 0
     gpus: int = 0
     heard: datetime | None = None
     why: str = ""
-    draining: bool = False  # whether it takes no new jobs, and ends after those that run
+    draining: bool = False  # whether it takes no new jobs, and ends after the running ones
 
 
 @dataclass(frozen=True, kw_only=True)
 class LeaseView:
-    """One lease, and what has come of it."""
+    """One lease and its state."""
 
     id: str
     name: str  # example#3
@@ -109,8 +109,8 @@ class LeaseView:
     session: str = ""
     job: str = ""  # the platform's own id
     phase: str = ""  # of its session
-    queue: str = ""  # that it waits or runs in
-    p10: datetime | None = None  # while it waits: when it is expected to start
+    queue: str = ""  # in which it waits or runs
+    p10: datetime | None = None  # while it is queued: when it is expected to start
     p50: datetime | None = None
     p90: datetime | None = None
     started: datetime | None = None
@@ -122,7 +122,7 @@ class LeaseView:
 
 @dataclass(frozen=True, kw_only=True)
 class JobsView:
-    """The jobs that name an annex."""
+    """The numbers of jobs that name an annex."""
 
     idle: int = 0
     running: int = 0
@@ -138,10 +138,10 @@ class AnnexView:
     person: str
     created: datetime
     open: bool = False
-    sessions: bool = False  # no job is submitted to it: sessions alone, at booked times
+    sessions: bool = False  # whether it takes only sessions, at booked times
     guests: tuple[str, ...] = ()
     leases: tuple[LeaseView, ...] = ()
-    jobs: JobsView | None = None  # null: the access point did not say
+    jobs: JobsView | None = None  # null: the access point didn't answer
     trouble: str = ""
 
 
@@ -154,7 +154,7 @@ class AnnexList:
 
 @dataclass(frozen=True, kw_only=True)
 class AnnexHistory:
-    """All leases that an annex ever had, and what happened to them, oldest first."""
+    """All leases that an annex ever had, and their events, oldest first."""
 
     annex: AnnexView
     events: tuple[EventView, ...]
@@ -162,42 +162,42 @@ class AnnexHistory:
 
 @dataclass(frozen=True, kw_only=True)
 class RenameAsk:
-    """Asks for another name."""
+    """A new name for an annex."""
 
     name: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShutdownAsk:
-    """Names nodes of a lease by their numbers; none: all of it."""
+    """Nodes of a lease, by number; none means the whole lease."""
 
     nodes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class DrainAsk:
-    """Names nodes of a lease, by their numbers or their names; none: all of it."""
+    """Nodes of a lease, by number or name; none means the whole lease."""
 
     nodes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class GuestAsk:
-    """Names a guest."""
+    """A guest of an annex."""
 
     guest: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class CloseAsk:
-    """How far an annex is closed."""
+    """How to close an annex."""
 
-    to_jobs: bool = False  # also to jobs that name it: sessions alone run there
+    to_jobs: bool = False  # also to jobs that name it, so that only sessions run there
 
 
 @dataclass(frozen=True, kw_only=True)
 class TemplateView:
-    """Details under a name."""
+    """Details saved under a name."""
 
     name: str
     details: DetailsView

@@ -1,4 +1,4 @@
-"""From annexes, leases and plans to what a person sees of them under /v1, and back."""
+"""Conversion of annexes, leases and plans to their views under /v1, and back."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from sublet.kernel.errors import BadRequest
 from sublet.systems.model.allocation import Cost
 
 LEAST = {"nodes": 1, "cores": 1, "memory": 1, "gpus": 0, "slots": 1}
-MOST = 10_000_000_000_000_000  # of anything
+MOST = 10_000_000_000_000_000  # for any amount
 
 
 def details_of(view: DetailsView) -> Details:
-    """Details as someone sent them; BadRequest names what can't be."""
+    """Convert a request's details; raise BadRequest, which names the field, if a value isn't valid."""
     values: dict[str, Any] = {field.name: getattr(view, field.name) for field in fields(Details)}
     for name, least in LEAST.items():
         if values[name] is not None and not least <= values[name] <= MOST:
@@ -47,20 +47,20 @@ def details_of(view: DetailsView) -> Details:
 
 
 def _read_scheduler(given: Mapping[str, Any]) -> SchedulerOptions:
-    """What is asked of the scheduler beside the queue and the project, which are details of their own."""
+    """Read the scheduler options, except the queue and the project, which have their own fields."""
     specs = {name: spec for name, spec in scheduler_specs().items() if name not in OWN_LINES}
     refuse_unknown_fields(given, specs, "details.scheduler")
     return SchedulerOptions(**{name: read_option(value, specs[name]) for name, value in given.items()})
 
 
 def details_view(details: Details) -> DetailsView:
-    """Details as they are sent."""
+    """Convert details to their view."""
     values: dict[str, Any] = {field.name: getattr(details, field.name) for field in fields(details)}
     return DetailsView(**values | {"scheduler": details.scheduler.document()})
 
 
 def plan_view(annex: str, number: int, plan: LeasePlan) -> PlanView:
-    """A resource request, before anything is sent."""
+    """Convert a plan to its view."""
     return PlanView(
         annex=annex,
         lease=f"{annex}#{number}",
@@ -72,12 +72,12 @@ def plan_view(annex: str, number: int, plan: LeasePlan) -> PlanView:
 
 
 def cost_view(cost: Cost) -> CostView:
-    """What nodes cost."""
+    """Convert a cost to its view."""
     return CostView(**asdict(cost))
 
 
 def annex_view(state: AnnexState) -> AnnexView:
-    """An annex, and how it is."""
+    """Convert an annex and its state to a view."""
     annex, jobs = state.annex, state.jobs
     return AnnexView(
         id=annex.id,
@@ -94,7 +94,7 @@ def annex_view(state: AnnexState) -> AnnexView:
 
 
 def lease_view(annex: Annex, state: LeaseState) -> LeaseView:
-    """A lease, and how it is."""
+    """Convert a lease and its state to a view."""
     lease, session, expected = state.lease, state.session, state.expected
     return LeaseView(
         id=lease.id,
@@ -120,5 +120,5 @@ def lease_view(annex: Annex, state: LeaseState) -> LeaseView:
 
 
 def template_view(template: Template) -> TemplateView:
-    """A template."""
+    """Convert a template to its view."""
     return TemplateView(name=template.name, details=details_view(template.details), changed=template.changed)

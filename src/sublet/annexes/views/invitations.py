@@ -1,4 +1,4 @@
-"""Invitations of sites that fetch requests for leases themselves."""
+"""Views of invitations of sites, which fetch requests for leases themselves."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class InvitationView:
-    """What a site's operator is given: whoever has it can take what is asked of the site."""
+    """What a site's operator needs to connect; its holder can take the site's requests."""
 
     site: str
     urls: tuple[str, ...]
-    pin: str  # base64 of the SHA-256 of the public key that they find there
+    pin: str  # base64 of the SHA-256 of the service's public key
     token: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class InviteAsk:
-    """How a site is invited."""
+    """How to invite a site."""
 
-    anew: bool = False  # earlier invitations are worthless from now on
+    anew: bool = False  # makes earlier invitations invalid

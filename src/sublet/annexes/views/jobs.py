@@ -1,4 +1,4 @@
-"""HTCondor jobs at the access point."""
+"""Views of HTCondor jobs at the access point."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class JobView:
     id: str  # 12.0
     state: str  # idle, running, held, ending, suspended, completed, removed
     name: str
-    annex: str = ""  # the name of the annex that it names; its id, if that is not the asker's
+    annex: str = ""  # the name of the annex that it names; its id, if that isn't the caller's
     node: str = ""
     submitted: datetime | None = None
     since: datetime | None = None  # when its state began
@@ -22,13 +22,13 @@ class JobView:
     memory: int | None = None
     disk: int | None = None
     gpus: int | None = None
-    time: timedelta | None = None  # for how long it may run
+    time: timedelta | None = None  # its time limit
     why: str = ""  # why it is held, or was removed
     code: int | None = None
     session: str = ""
-    guest: str = ""  # for whom it runs, if not for the annex's owner
+    guest: str = ""  # the person it runs for, if not the annex's owner
     jobset: str = ""
-    universe: str = "vanilla"  # containers too; jobs of others run on no annex
+    universe: str = "vanilla"  # includes containers; jobs of other universes run on no annex
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,12 +36,12 @@ class JobList:
     """Jobs, by id."""
 
     items: tuple[JobView, ...]
-    dags: tuple[str, ...] = ()  # the DAGs that were marked as a whole, with the nodes that they submit later
+    dags: tuple[str, ...] = ()  # the DAGs that were marked as a whole, including nodes submitted later
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobExplanation:
-    """Why a job is where it is."""
+    """Why a job is in its state."""
 
     job: JobView
     sentences: tuple[str, ...]
@@ -50,33 +50,33 @@ class JobExplanation:
 
 @dataclass(frozen=True, kw_only=True)
 class MarkAsk:
-    """Names jobs, and what is to become of them."""
+    """Jobs to mark, move, unmark or remove."""
 
     jobs: tuple[str, ...]  # 12 (all of a cluster, or a DAG), 12.0
     annex: str = ""  # not for unmark and remove
-    now: bool = False  # take those that run elsewhere off their nodes
+    now: bool = False  # stop jobs that run elsewhere
 
 
 @dataclass(frozen=True, kw_only=True)
 class SubmittingView:
-    """With what HTCondor's own tools submit for an annex, on the machine of its access point."""
+    """What HTCondor's own tools need to submit for an annex, on the machine of its access point."""
 
     annex: str
     id: str
-    leased: bool  # whether it has nodes, or waits for some
+    leased: bool  # whether it has nodes, or is waiting for some
     environment: Mapping[str, str]
-    programs: Mapping[str, str]  # name → where it is
+    programs: Mapping[str, str]  # name → path
 
 
 @dataclass(frozen=True, kw_only=True)
 class DagView:
-    """A DAG of jobs, and how far it is."""
+    """A DAG of jobs and its progress."""
 
     id: str  # the cluster of its manager
     name: str
     state: str
-    annex: str = ""  # the name of the annex that its nodes name; its id, if that is not the asker's
-    parent: str = ""  # the DAG that it is a part of
+    annex: str = ""  # the name of the annex that its nodes name; its id, if that isn't the caller's
+    parent: str = ""  # the DAG of which it is a sub-DAG
     submitted: datetime | None = None
     total: int = 0  # nodes
     done: int = 0
@@ -86,10 +86,10 @@ class DagView:
     ready: int = 0
     unready: int = 0
     failed: int = 0
-    futile: int = 0  # those that can't run because others failed
+    futile: int = 0  # nodes that can't run because others failed
     why: str = ""
     code: int | None = None
-    only_provisioner: bool = False  # whether nothing is left to do but to end its provisioner
+    only_provisioner: bool = False  # whether only the provisioner is left
 
 
 @dataclass(frozen=True, kw_only=True)

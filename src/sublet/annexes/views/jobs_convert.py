@@ -1,4 +1,4 @@
-"""From HTCondor jobs to what a person sees of them under /v1."""
+"""Conversion of HTCondor jobs and DAGs to their views under /v1."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from sublet.annexes.views.jobs import DagView, JobView
 
 
 def job_view(job: QueuedJob, names: Mapping[str, str]) -> JobView:
-    """A job; the annex that it names is called as its owner calls it."""
+    """Convert a job to its view, with the name of its annex."""
     values = {**asdict(job), "annex": names.get(job.annex, job.annex)}
-    del values["in_place"], values["pulled"]  # which only its explanation tells of
+    del values["in_place"], values["pulled"]  # shown only in its explanation
     return JobView(**values)
 
 
 def dag_view(dag: QueuedDag, names: Mapping[str, str]) -> DagView:
-    """A DAG; the annex that its nodes name is called as its owner calls it."""
+    """Convert a DAG to its view, with the name of its annex."""
     values = {**asdict(dag), "annex": names.get(dag.annex, dag.annex), "only_provisioner": dag.only_provisioner}
     return DagView(**values)

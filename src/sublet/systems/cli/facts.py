@@ -1,4 +1,4 @@
-"""A system in full, for people to read: its facts in groups, and who says so."""
+"""A full description of a system for people: its facts in groups, with their sources."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OUTBOUND = {"open": "reached", "closed": "not reached", "proxy": "reached by a p
 
 
 def describe_system(system: System, today: date) -> list[str]:
-    """Everything that is known."""
+    """Describe everything known about a system, as lines of text."""
     return [
         *pairs(_general(system, today)),
         *_group("Login", _login(system)),

@@ -1,4 +1,4 @@
-"""Logins to systems: opened in your own terminal, by your own ssh, once; all later commands go over them."""
+"""Logins to systems: opened once, in the person's terminal and by their ssh, and used by all later commands."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 def own_names(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
-    """The person's own systems, for completion."""
+    """Complete the names of the person's own systems."""
     return [name for name in Systems(sublet_home().systems).own_names() if name.startswith(begun)]
 
 
 def mode_of(home: Home) -> str:
-    """What the home's service is for, as its settings say."""
+    """Return the mode of the home's service, from its settings."""
     import os
     import tomllib
 
@@ -35,8 +35,8 @@ def mode_of(home: Home) -> str:
 
 
 def login_of(name: str) -> Login:
-    """The login that a system of the person's own is reached by."""
-    from pathlib import Path  # these load asyncio, and only logins need it
+    """Return the login of one of the person's own systems."""
+    from pathlib import Path  # these load asyncio, which only logins need
 
     from sublet.reach.login import Login
     from sublet.systems.door import door_of

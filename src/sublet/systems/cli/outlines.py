@@ -1,4 +1,4 @@
-"""A whole request to a system, as people read it: a line for each part, then what there is to say."""
+"""A request to a system, checked and printed for people: a line for each part, then the remarks."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ HEAD = ("", "WHAT", "WANTED", "FROM", "LIMIT", "CHANGED BY")
 
 
 def today() -> date:
-    """The day that ages are counted from."""
+    """Return today's date, from which ages are counted."""
     return datetime.now(UTC).date()
 
 
 def wish_in(document: Mapping[str, Any]) -> Wish:
-    """What a request wants of a system; what its short form leaves out was not said."""
+    """Return what a request wants of a system; sizes that its short form leaves out are None."""
     from sublet.booking.documents.request import read_request
     from sublet.booking.documents.short import is_short
 
@@ -39,12 +39,12 @@ def wish_in(document: Mapping[str, Any]) -> Wish:
 
 
 def _rest(asked: SchedulerOptions) -> Iterator[tuple[str, str]]:
-    """What a check of a system knows no part for."""
+    """Return the scheduler options for which a system check has no part of its own."""
     return replace(asked, queue="", project="", constraint="").words()
 
 
 def show_check(out: Output, system: System, outline: Outline) -> int:
-    """Show it, and return the exit code: 1 if something would be refused."""
+    """Print an outline, and return the exit code: 1 if something would be refused."""
     data = {"system": system.name, "refused": outline.refused, "looked_at": system.looked_at}
     out.show(
         data | {"findings": outline.rows, "cost": outline.cost},
@@ -55,7 +55,7 @@ def show_check(out: Output, system: System, outline: Outline) -> int:
 
 
 def _lines(system: System, outline: Outline) -> list[str]:
-    """A table of all parts, then a paragraph for each that is not simply fine, then the cost."""
+    """Format a table of all parts, then a paragraph for each with a remark, then the cost."""
     rows = [(SIGNS[row.state], row.field, row.wanted, row.source, short(row.limit), row.flag) for row in outline.rows]
     lines = table(HEAD, rows)
     for row in outline.rows:
@@ -73,7 +73,7 @@ def _lines(system: System, outline: Outline) -> list[str]:
 
 
 def _provenance(system: System, outline: Outline) -> list[str]:
-    """Who says so, and how long ago."""
+    """Describe the sources of the limits and their age."""
     if not system.looked_at:
         return []
     queue = outline.queue
@@ -84,5 +84,5 @@ def _provenance(system: System, outline: Outline) -> list[str]:
 
 
 def short(limit: str) -> str:
-    """A limit that fits into a column."""
+    """Shorten a limit so that it fits into a column."""
     return limit if len(limit) <= 40 else f"{limit[:39].rstrip(', ')}…"

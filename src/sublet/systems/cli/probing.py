@@ -1,4 +1,4 @@
-"""A live system beside what was known of it; and its record of predicted starts."""
+"""Probing a live system and comparing it with what was known; and the track record of its predicted starts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sublet.systems.cli.logins import own_names
 from sublet.systems.own import Systems
 
 STATES = {"different": "differs", "unknown": "not known", "same": "same"}
-SOURCE = "probe"  # who says what was saved
+SOURCE = "probe"  # the source's name for saved facts
 
 
 @command("probe", "sublet system probe expanse", "sublet system probe expanse --save")
@@ -70,7 +70,7 @@ def _draw(view: ProbeView, everything: bool) -> list[str]:
 
 
 def facts_of(view: ProbeView) -> dict[str, Any]:
-    """The live queues as a system's file says them; nodes that are as they were known keep their names."""
+    """Return the live queues in the form of a system's file; node types are included only where they differ."""
     changed = {each.nodes_of for each in view.differences if each.nodes_of and each.state != "same"}
     kinds = {
         node.name: {"cores": node.cores, "usable": memory_text(node.memory)}
@@ -105,7 +105,7 @@ def _queue(queue: LiveQueueView, with_nodes: bool) -> dict[str, Any]:
 
 
 def record_of(out: Output, name: str) -> RecordView | None:
-    """The track record that the service has, if one runs; none is started for it."""
+    """Return the service's track record for a system, or None if no service is running; none is started."""
     link = out.link()
     link.address = replace(link.address, home=None)
     try:
@@ -116,7 +116,7 @@ def record_of(out: Output, name: str) -> RecordView | None:
 
 
 def describe_record(record: RecordView | None) -> list[str]:
-    """How predicted starts came true, for people."""
+    """Describe, for people, how much later jobs started than predicted."""
     if record is None:
         return []
     head = ("QUEUE", "SIZE", "STARTS", "P10", "P50", "P90", "")
@@ -137,5 +137,5 @@ def describe_record(record: RecordView | None) -> list[str]:
 
 
 def late(time: timedelta | None) -> str:
-    """`5 min`, `-2 h` (sooner), `0 s`."""
+    """Format a delay: `5 min`, `-2 h` (earlier), `0 s`."""
     return "" if time is None else f"-{length(time)}" if time <= timedelta(seconds=-1) else length(time)

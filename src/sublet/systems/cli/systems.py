@@ -1,4 +1,4 @@
-"""Systems: what is known of clusters that others run, your own among them, and what they would refuse."""
+"""Commands for systems: what is known of clusters that others run, the person's own, and what they would refuse."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sublet.systems.own import Systems
 
 
 def own_systems() -> Systems:
-    """The systems of whoever types."""
+    """Return the systems of the person at the command line."""
     return Systems(sublet_home().systems)
 
 
@@ -175,7 +175,7 @@ def add(out: Output, name: str, like: str | None, scheduler: str | None, **mine:
 
 
 def _read_settings(given: tuple[str, ...]) -> dict[str, Any]:
-    """Values as YAML reads them: numbers, and lists such as [python3, papermill]."""
+    """Parse values as YAML: numbers, and lists such as [python3, papermill]."""
     import yaml
 
     pairs = _pairs(given, "--set takes a setting and its value, as namespace=alice")

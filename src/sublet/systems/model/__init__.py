@@ -1,1 +1,1 @@
-"""Systems decided: queues, sizes, what a centre refuses, what an allocation pays."""
+"""The rules of systems: queues, sizes, what a centre would refuse, and what an allocation pays."""

@@ -1,4 +1,4 @@
-"""What nodes cost an allocation: hours of nodes, cores and GPUs, and the centre's own coin where that is known."""
+"""The cost of nodes for an allocation: node-, core- and GPU-hours, and the centre's own unit where it is known."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _UNIT = re.compile(r"(?:(?P<coin>[\w-]+) per )?(?P<base>node|core|GPU)-hours?(?P
 
 
 class Sizes(Protocol):
-    """What is asked for: nodes, and what is on each; None is not said."""
+    """The requested nodes, and the resources on each; None is unspecified."""
 
     @property
     def nodes(self) -> int | None: ...
@@ -28,18 +28,18 @@ class Sizes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What so many nodes cost for so long."""
+    """The cost of a number of nodes for a time."""
 
     node_hours: float
-    core_hours: float | None = None  # None: it is not known how many cores a node has
+    core_hours: float | None = None  # None: the number of cores of a node isn't known
     gpu_hours: float | None = None
-    charged: float | None = None  # in the centre's own coin
+    charged: float | None = None  # in the centre's own unit
     coin: str = ""
-    remark: str = ""  # how the centre charges, where it can't be counted here, or not in full
+    remark: str = ""  # how the centre charges, where this can't be computed here, or not completely
 
 
 def cost_of(details: Sizes, queue: Queue | None, time: timedelta) -> Cost:
-    """What these nodes cost for this time in this queue; a queue that gives whole nodes charges them whole."""
+    """Return the cost of these nodes for this time; a queue that allocates whole nodes charges for whole nodes."""
     kind = _kind(details, queue)
     whole = queue is not None and queue.sharing == "whole"
     hours = (details.nodes or 1) * (time / HOUR)
@@ -63,7 +63,7 @@ def _times(hours: float, amount: int | None) -> float | None:
 
 
 def _kind(details: Sizes, queue: Queue | None) -> NodeKind | None:
-    """The sort of node that it would get: the first that has all that is asked for."""
+    """Return the type of node that the job would get: the first that has all requested resources, or else the first."""
     kinds = queue.nodes if queue else ()
     wanted = (details.cores or 0, details.memory or 0, details.gpus or 0)
     able = (kind for kind in kinds if _has(kind, *wanted))

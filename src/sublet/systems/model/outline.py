@@ -1,4 +1,4 @@
-"""A whole request to a system: every part, who said so, the flag that changes it, what speaks against it, its cost."""
+"""A checked request to a system: every part with its source, the flag that changes it, its findings and its cost."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from sublet.systems.model.wish import SystemFinding, Wish, is_refused
 
 YOU = "you"
 DEFAULT = "default"
-_SETTLED = ("queue", "project", "constraint")  # what a system of one's own can say for each request
+_SETTLED = ("queue", "project", "constraint")  # parts for which a person's own system can have a default
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
     """A request as a system would see it."""
 
-    wish: Wish  # with what the person's own file says
-    queue: Queue | None  # what it was checked against
+    wish: Wish  # completed from the person's own file
+    queue: Queue | None  # the queue that the request was checked against
     rows: tuple[SystemFinding, ...]
-    cost: Cost | None  # for its whole time; None: nobody said for how long
+    cost: Cost | None  # for the whole time; None if no time was given
 
     @property
     def refused(self) -> bool:
-        """Whether anything of it would be refused."""
+        """Whether any part of the request would be refused."""
         return is_refused(self.rows)
 
 
 def outline(
     system: System, wish: Wish, *, sources: Mapping[str, str] | None = None, today: date | None = None
 ) -> Outline:
-    """Check a wish, and lay all of it out; `sources` says who said a part, where that wasn't the person just now."""
+    """Check a wish and return all its parts; `sources` names the origin of parts that the person didn't just type."""
     whole = fill_wish(system, wish)
     queue = queue_for(system, wish)
     rows = tuple(
@@ -55,10 +55,10 @@ def _source(field: str, system: System, wish: Wish, sources: Mapping[str, str]) 
 
 
 def _cost(wish: Wish, queue: Queue | None) -> Cost | None:
-    """What it costs for its whole time; where nodes are shared, hours of nodes say nothing."""
+    """Return the cost for the whole time; node-hours are left out where nodes are shared."""
     if wish.time is None:
         return None
     if queue is None or queue.sharing != "shared":
         return cost_of(wish, queue, wish.time)
-    is_one_core = wish.cores is None and wish.node_count == 1  # the core that is taken where nobody says
+    is_one_core = wish.cores is None and wish.node_count == 1  # the default where no cores are given
     return replace(cost_of(replace(wish, cores=1) if is_one_core else wish, queue, wish.time), node_hours=0.0)

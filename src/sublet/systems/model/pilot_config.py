@@ -1,7 +1,7 @@
-"""Lines of HTCondor's configuration that a system's file adds to its pilots: which may be there, and what is wrong.
+"""HTCondor configuration lines that a system's file adds to its pilots, and the check of which are allowed.
 
-A line can tune a pilot. It can't change whose jobs it runs, where it reports, who commands it, or what Sublet says of
-it itself, and it is one line: nothing in it reads another file or runs a command.
+A line can tune a pilot. It can't change whose jobs the pilot runs, where it reports, who controls it, or the values
+that Sublet sets itself. It is a single line that can't read another file or run a command.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-MOST, LONGEST = 50, 1000  # lines, and characters of each
+MOST, LONGEST = 50, 1000  # lines, and characters in each
 LINE = re.compile(r"\s*([A-Za-z][A-Za-z0-9_]*(?:\.[A-Za-z][A-Za-z0-9_]*)?)\s*=\s*([\x20-\x7e]*?)\s*")
 ONE_SLOTS = re.compile(r"SLOT\d*_")
-APPENDED = ("STARTD_ATTRS", "MASTER_ATTRS")  # may be made longer, as NAME = $(NAME) MORE
-# What decides whose jobs a pilot runs, where it reports, who commands it, and what is where.
+APPENDED = ("STARTD_ATTRS", "MASTER_ATTRS")  # may be extended, as NAME = $(NAME) MORE
+# Settings that decide whose jobs a pilot runs, where it reports, who controls it, and its paths.
 RESERVED = frozenset(
     """
     ALL_DEBUG ANNEX ANNEX_NAME CCB_ADDRESS CCB_RECONNECT_TIME COLLECTOR_HOST CONDOR_HOST CONDOR_IDS CRED_STORE_DIR
@@ -35,14 +35,14 @@ FAMILIES = (
 
 @dataclass(frozen=True, slots=True)
 class Additions:
-    """What the settings of a system add to every lease there."""
+    """Additions of a system's settings to every lease there."""
 
     options: tuple[str, ...] = ()  # for sbatch
-    lines: tuple[str, ...] = ()  # of HTCondor's configuration, for its pilots
+    lines: tuple[str, ...] = ()  # HTCondor configuration, for its pilots
 
 
 def check_lines(lines: Sequence[str]) -> list[str]:
-    """What is wrong with lines that a system's file adds, in words; nothing, if they may be added."""
+    """Return what is wrong with the lines that a system's file adds; empty if all are allowed."""
     if len(lines) > MOST:
         return [f"there are {len(lines)} lines; {MOST} are possible"]
     return [problem for line in lines if (problem := _problem(line))]

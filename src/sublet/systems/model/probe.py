@@ -1,4 +1,4 @@
-"""What a live system says of itself, beside what was known of it before anyone signed in."""
+"""What a live system reports about itself, compared with what was known before anyone signed in."""
 
 from __future__ import annotations
 
@@ -12,61 +12,61 @@ from sublet.booking.model.choices import Choices
 from sublet.kernel.texts import describe_duration
 from sublet.systems.model.system import NodeKind, Queue, Quota, System
 
-State = Literal["same", "different", "unknown"]  # unknown: one of the two doesn't say
+State = Literal["same", "different", "unknown"]  # unknown: one of the two sides doesn't report it
 THERE, ABSENT = "there", "not there"
 GIB = 1 << 30
-NOMINAL = 0.9  # the system counts a node's memory without what firmware and kernel keep: down to this part of its name
-MODULES, CONDOR = "modules", "htcondor"  # beside programs, what is always looked for
+NOMINAL = 0.9  # nodes report less memory than nominal, as firmware and kernel use some: at least this part
+MODULES, CONDOR = "modules", "htcondor"  # always checked, in addition to programs
 ALWAYS = ("apptainer", MODULES, CONDOR)
 MAY_RESERVE = "you may make them (setting: reservations = yes)"
 
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """What a system says now; limits that it doesn't show are None."""
+    """What a system reports now; limits that it doesn't report are None."""
 
     as_of: datetime
     scheduler: str = ""
     version: str = ""
     default_queue: str = ""
     queues: tuple[Queue, ...] = ()
-    qos: tuple[Queue, ...] = ()  # sets of limits that are chosen beside a queue, or stand for one
-    accounts: tuple[str, ...] = ()  # the person's own
-    tools: Mapping[str, str] = field(default_factory=dict)  # name → version, or where it is
+    qos: tuple[Queue, ...] = ()  # sets of limits that are chosen with a queue, or in place of one
+    accounts: tuple[str, ...] = ()  # the person's own accounts
+    tools: Mapping[str, str] = field(default_factory=dict)  # name → version or path
     choices: Choices = Choices()  # noqa: RUF009 - it can't be changed
-    can_reserve: bool = False  # whether the person may make reservations, by which a setting lets offers be held
+    can_reserve: bool = False  # whether the person may make reservations, with which a setting lets Sublet hold offers
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One fact, as it was known and as the system says it; empty: not said."""
+    """One fact, as known and as reported by the live system; empty: unspecified."""
 
     subject: str  # `system`, `queue compute`, `tool apptainer`
     what: str
     known: str
     live: str
     state: State
-    nodes_of: str = ""  # the queue whose nodes it is about, if it is about nodes
+    nodes_of: str = ""  # the queue whose nodes this is about, if it is about nodes
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A system's facts, compared."""
+    """The comparison of a live system with what was known."""
 
     system: str
     live: Live
-    queues: tuple[Queue, ...]  # by the names that they were known by
+    queues: tuple[Queue, ...]  # live queues, by the names under which they were known
     differences: tuple[Difference, ...]
 
 
 def compare_probe(system: System, live: Live) -> Probe:
-    """What is live, beside what was known."""
+    """Compare a live system with what was known of it."""
     queues = [live_queue(queue, live) for queue in system.queues]
     return Probe(system.name, live, (*filter(None, queues), *_others(system, live)), compare(system, live))
 
 
 def compare(system: System, live: Live) -> tuple[Difference, ...]:
-    """Every fact that either side says, in order: the system, its queues, accounts, choices, tools."""
+    """Compare every fact that either side has, in order: the system, its queues, accounts, choices, tools."""
     return (
         *_scheduler(system, live),
         *_queues(system, live),
@@ -78,7 +78,7 @@ def compare(system: System, live: Live) -> tuple[Difference, ...]:
 
 
 def live_queue(queue: Queue, live: Live) -> Queue | None:
-    """What the system says of a queue that is known: its partition's limits, its QOS's, or the tighter of both."""
+    """Return the live limits of a known queue, of its partition and QOS combined; None if one of them is missing."""
     words = queue.words
     parts = [
         next((item for item in kind if item.name == words[word]), None)
@@ -94,7 +94,7 @@ def live_queue(queue: Queue, live: Live) -> Queue | None:
 
 
 def tighter(queue: Queue, limits: Queue) -> Queue:
-    """A queue within more limits."""
+    """Return a queue with the tighter of both limits."""
     least = {name: _of(max, queue, limits, name) for name in ("min_nodes", "min_cores")}
     most = {name: _of(min, queue, limits, name) for name in ("max_nodes", "max_time", "max_cores", "max_gpus")}
     changed: dict[str, Any] = {**least, **most}
@@ -139,7 +139,7 @@ def _subject(queue: Queue) -> str:
 
 
 def _others(system: System, live: Live) -> list[Queue]:
-    """The queues that nothing was known of."""
+    """Return the live queues of which nothing was known."""
     meant = {queue.name for queue in system.queues} | {queue.words.get("partition", "") for queue in system.queues}
     return [queue for queue in live.queues if queue.name not in meant]
 
@@ -154,7 +154,7 @@ def _limits(known: Queue, live: Queue) -> Iterator[Difference]:
         ("max_cores", "most cores", str),
         ("max_gpus", "most GPUs", str),
     )
-    sliced = known.sharing == "slice" and live.sharing == "shared"  # what is sold as a node is a part of one
+    sliced = known.sharing == "slice" and live.sharing == "shared"  # a slice is part of a shared node
     yield from _difference(
         subject, "sharing", known.sharing, live.sharing, same=sliced or known.sharing == live.sharing
     )
@@ -177,7 +177,7 @@ def _nodes(known: Queue, live: Queue) -> Iterator[Difference]:
 
 
 def _size(memory: int) -> str:
-    """Exact where that is short."""
+    """Format a memory size: exactly below 10 GiB, otherwise rounded to GiB."""
     return memory_text(memory if memory < 10 * GIB else round(memory / GIB) * GIB)
 
 
@@ -190,14 +190,14 @@ def _join(values: list[int], text: Callable[[int], str]) -> str:
 
 
 def _same_memory(known: tuple[NodeKind, ...], live: tuple[NodeKind, ...]) -> bool:
-    """Whether each sort of node on one side has its like on the other."""
+    """Whether each type of node on one side has a match on the other."""
     forth = all(any(alike(kind, node) for node in live) for kind in known if kind.most_memory)
     back = all(any(alike(kind, node) for kind in known) for node in live if node.memory)
     return forth and back
 
 
 def alike(known: NodeKind, live: NodeKind) -> bool:
-    """Whether a node's memory is what it is called, or what was said that a job can have of it."""
+    """Whether a live node's memory is close to its known nominal or usable memory."""
     names = [memory for memory in (known.memory, known.usable) if memory]
     return bool(live.memory) and any(NOMINAL * name <= (live.memory or 0) <= name / NOMINAL for name in names)
 
@@ -216,13 +216,13 @@ def _accounts(system: System, live: Live) -> Iterator[Difference]:
 
 
 def _choices(live: Live) -> Iterator[Difference]:
-    """What requests can ask for there beside sizes; only the system itself says it."""
+    """Yield what requests can choose there besides sizes, which only the live system reports."""
     for what, names in live.choices.list_named().items():
         yield from _difference("system", what, "", names)
 
 
 def _reservations(system: System, live: Live) -> Iterator[Difference]:
-    """What lets offers be booked there, and whether the settings make use of it."""
+    """Yield whether the person may make reservations there, and whether the settings use them."""
     known = system.settings.get("reservations", "")
     used = "yes" if known not in ("", 0, False, "0", "no", "false") else ""
     yield from _difference("system", "reservations", used, MAY_RESERVE if live.can_reserve else "", same=True)

@@ -1,4 +1,4 @@
-"""What a system would refuse, told before anyone signs in: each part of a wish, and the flag that changes it."""
+"""What a system would refuse, known before anyone signs in: each part of a wish, and the flag that changes it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from sublet.systems.model.system import Queue, System
 from sublet.systems.model.wish import SystemFinding, Wish
 
 SOON = timedelta(days=60)
-ATTRIBUTES = ("project", "queue", "nodes", "time", "constraint")  # what a system can need; anything else is an option
+ATTRIBUTES = ("project", "queue", "nodes", "time", "constraint")  # other requirements are options
 _SIZES = (*SIZES, "time")
 _PARTS = ("cores", "gpus")
 _TESTS = ("tests", "interactive work", "courses")
 
 
 def check(system: System, wish: Wish, today: date | None = None) -> tuple[SystemFinding, ...]:
-    """Every part of a wish and what the system says to it; the person's own project and queue fill what is not said."""
+    """Check every part of a wish; the person's own project, queue and constraint are the defaults."""
     wish = fill_wish(system, wish)
     queue, asked = _queue(system, wish)
     case = Case(system, queue or Queue(""), wish)
@@ -35,12 +35,12 @@ def check(system: System, wish: Wish, today: date | None = None) -> tuple[System
 
 
 def queue_for(system: System, wish: Wish) -> Queue | None:
-    """The queue that a wish is checked against; None where nothing is known of any."""
+    """Return the queue that a wish is checked against, or None if the system's queues aren't known."""
     return _queue(system, fill_wish(system, wish))[0]
 
 
 def takers(system: System, wish: Wish) -> list[Queue]:
-    """The queues, of those open to all, that would take a wish with the fewest warnings; those for tests come last."""
+    """Return the queues open to everyone that accept a wish with the fewest warnings; test queues come last."""
     judged = [(queue, *_faults(system, queue, wish)) for queue in system.queues if not queue.access]
     able = [(warnings, queue) for queue, errors, warnings in judged if not errors]
     least = min((warnings for warnings, _ in able), default=0)
@@ -49,7 +49,7 @@ def takers(system: System, wish: Wish) -> list[Queue]:
 
 
 def fill_wish(system: System, wish: Wish) -> Wish:
-    """With the person's own words where nothing was said."""
+    """Fill in the person's own project, queue and constraint where the wish has none."""
     return replace(
         wish,
         project=wish.project or system.project,
@@ -64,7 +64,7 @@ def _faults(system: System, queue: Queue, wish: Wish) -> tuple[int, int]:
 
 
 def _queue(system: System, wish: Wish) -> tuple[Queue | None, SystemFinding]:
-    """The queue that the rest is checked against, and what there is to say to the choice."""
+    """Return the queue to check the other parts against, and the finding about the choice of queue."""
     names, flag = ", ".join(queue.name for queue in system.queues), "--queue"
     wanted = wish.queue or "not said"
     if not system.queues:
@@ -135,7 +135,7 @@ def _constraint(case: Case) -> Iterator[SystemFinding]:
 
 
 def _elsewhere(case: Case, findings: Iterable[SystemFinding]) -> Iterator[SystemFinding]:
-    """Where a size is refused, another queue may take it; where a whole node is too much, a shared one may."""
+    """Add to each refused size the queues that would accept it, and to an oversized whole node the shared queues."""
     others = [queue for queue in takers(case.system, case.wish) if queue.name != case.queue.name]
     parts = [queue for queue in others if queue.sharing == "shared"] if case.queue.sharing == "whole" else []
     for finding in findings:
@@ -148,7 +148,7 @@ def _elsewhere(case: Case, findings: Iterable[SystemFinding]) -> Iterator[System
 
 
 def _not_known(wish: Wish) -> list[SystemFinding]:
-    """The sizes of a wish before a system of whose queues nothing is known."""
+    """Return findings of state unknown for the sizes of a wish, where the system's queues aren't known."""
     return [
         replace(finding, state="unknown", message="", nearest="")
         for finding in check_sizes(Case(System(""), Queue(""), wish))

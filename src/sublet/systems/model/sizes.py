@@ -1,6 +1,7 @@
-"""How large and how long a job may be in one queue: nodes, cores, memory, GPUs, time, and how many jobs.
+"""Checks of a job's size against one queue: nodes, cores, memory, GPUs, time, and the number of jobs.
 
-Nodes and cores are never turned into one another in silence: where a number could mean either, both readings are told.
+Nodes and cores are never silently converted into each other: where a number could mean either, the message gives both
+readings.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from sublet.kernel.texts import count_text, describe_duration
 from sublet.systems.model.system import NodeKind, Queue, Quota, System
 from sublet.systems.model.wish import State, SystemFinding, Wish
 
-NEARLY = 0.9  # of the nominal memory: above it, a job may find less
+NEARLY = 0.9  # fraction of the nominal memory above which a job may find less
 _WHOSE = {"user": "one user", "project": "one project", "group": "one group", "": "one user or group"}
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A wish before one queue of a system."""
+    """A wish that is checked against one queue of a system."""
 
     system: System
     queue: Queue
@@ -29,30 +30,30 @@ class Case:
 
     @property
     def kinds(self) -> tuple[NodeKind, ...]:
-        """The sorts of node that it could get."""
+        """The types of node that the job could get."""
         chosen = tuple(kind for kind in self.queue.nodes if kind.select == f"-C {self.wish.constraint}")
         return chosen or self.queue.nodes
 
     @property
     def with_gpus(self) -> tuple[NodeKind, ...]:
-        """Those of them that have the GPUs; if none has, all."""
+        """The types of node among `kinds` that have enough GPUs; all of them if none has."""
         wanted = self.wish.gpus or 0
         return tuple(kind for kind in self.kinds if kind.gpus >= wanted or _has_uncounted_gpus(kind)) or self.kinds
 
     @property
     def with_cores(self) -> tuple[NodeKind, ...]:
-        """Those of these that have the cores too, as far as is known; if none has, all of these."""
+        """The types of node among `with_gpus` that have enough cores, as far as is known; all of them if none has."""
         wanted = self.wish.cores or 0
         return tuple(kind for kind in self.with_gpus if (kind.cores or wanted) >= wanted) or self.with_gpus
 
     @property
     def fitting(self) -> tuple[NodeKind, ...]:
-        """Those of these that have the memory too; if none has, none."""
+        """The types of node among `with_cores` that have enough memory; none if none has."""
         wanted = self.wish.memory or 0
         return tuple(kind for kind in self.with_cores if (kind.most_memory or wanted) >= wanted)
 
     def quotas(self, what: str) -> Iterator[tuple[int, str]]:
-        """The limits on all jobs together, with the words for each."""
+        """Yield the limits on all jobs together, each with its explanation."""
         for quota in self.queue.quotas:
             if quota.what == what:
                 yield quota.most, f"All jobs of {_WHOSE[quota.per]} in {self.queue.name} have {_amount(quota)} together"
@@ -60,7 +61,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What is the same in all findings on one part."""
+    """The common values of all findings about one part."""
 
     field: str
     wanted: str
@@ -71,7 +72,7 @@ class _Part:
 
 
 def check_sizes(case: Case) -> list[SystemFinding]:
-    """A finding for each part of the wish that has a size."""
+    """Return a finding for each part of the wish that has a size."""
     return [check(case) for check in (_nodes, _cores, _memory, _gpus, _time, _jobs)]
 
 
@@ -133,7 +134,7 @@ def _cores_not_said(case: Case, part: _Part, each: int) -> SystemFinding:
 
 
 def _both_readings(part: _Part, case: Case, asked: int, each: int, of_a_job: int | None) -> SystemFinding:
-    """More than a node has: perhaps it was meant for one node, perhaps for all of them together."""
+    """Report an amount that no node has, with both readings: for each node, or for all nodes together."""
     wish, noun = case.wish, part.field
     message = f"No node of {case.queue.name} has {asked} {noun}; they have {each}. --{noun} is for each node."
     in_all = [each * wish.node_count, *(most for most, _ in case.quotas(noun)), *([of_a_job] if of_a_job else [])]
@@ -254,7 +255,7 @@ def _jobs(case: Case) -> SystemFinding:
     queue, count = case.queue, case.wish.jobs or 1
     counts = [quota for quota in queue.quotas if quota.what in ("running", "submitted")]
     part = _Part("jobs", _show(case.wish.jobs, "1"), ", ".join(f"{quota.most} {quota.what}" for quota in counts))
-    for quota in sorted(counts, key=lambda quota: quota.what, reverse=True):  # what is refused comes first
+    for quota in sorted(counts, key=lambda quota: quota.what, reverse=True):  # "submitted" first
         if count > quota.most:
             whose = _WHOSE[quota.per]
             if quota.what == "submitted":
@@ -268,7 +269,7 @@ def _jobs(case: Case) -> SystemFinding:
 def _find_exceeded_limit(
     part: _Part, wanted: int, limits: Iterable[tuple[int, str]], nearest: Callable[[int], str]
 ) -> SystemFinding | None:
-    """The strictest limit that is exceeded, if one is."""
+    """Return a finding for the strictest limit that is exceeded, or None."""
     over = [(most, why) for most, why in limits if wanted > most]
     if not over:
         return None
@@ -283,13 +284,13 @@ def _memory_limit(kinds: tuple[NodeKind, ...]) -> str:
 
 
 def _most(amounts: Iterable[int | None]) -> int:
-    """The largest; 0 if one of them is not known, because it could be larger still."""
+    """Return the largest amount, or 0 if one is unknown, because that one could be larger."""
     known = list(amounts)
     return 0 if None in known else max((amount or 0 for amount in known), default=0)
 
 
 def _has_uncounted_gpus(kind: NodeKind) -> bool:
-    """Whether it has GPUs, but nobody says how many."""
+    """Whether a type of node has GPUs whose number isn't known."""
     return bool(kind.gpu) and not kind.gpus
 
 
@@ -300,12 +301,12 @@ def _amount(quota: Quota) -> str:
 
 
 def _spread(noun: str, most: int, nodes: int) -> str:
-    """So many in all, over so many nodes."""
+    """Return the flags that spread an amount over this many nodes."""
     return f"--{noun} {most // nodes}" if most >= nodes else f"--nodes {most} --{noun} 1"
 
 
 def _gib(size: int) -> str:
-    """Rounded down to what is pleasant to read and write."""
+    """Format a size, rounded down to whole GiB if it is larger than one."""
     return memory_text(size // GIB * GIB if size > GIB else size)
 
 

@@ -1,4 +1,4 @@
-"""A computing system that others run: its doors, its queues, what it refuses, and who says so."""
+"""A computing system that others run: its logins, its queues, what it refuses, and the sources of these facts."""
 
 from __future__ import annotations
 
@@ -14,46 +14,46 @@ Outbound = Literal["open", "closed", "proxy", ""]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where facts come from."""
+    """A source of facts."""
 
     name: str
     kind: Literal[
         "official", "copy", "configuration", "notes", "live"
-    ]  # a copy of the official; others' settings; users' notes; the system itself
-    date: str  # of its text; a year or a month where no more is known
+    ]  # copy: of an official page; configuration: others' settings; notes: of users; live: the system itself
+    date: str  # of its text; only a year or a month where no more is known
     link: str = ""
     file: str = ""  # a public repository, and the file in it
-    undated: bool = False  # its text has no date: this is when it was read
+    undated: bool = False  # the text has no date, so this is the day when it was read
     notes: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeKind:
-    """One sort of node that a queue has."""
+    """One type of node of a queue."""
 
     name: str
     cores: int | None = None
-    memory: int | None = None  # in bytes, as it is called; a job gets less
-    usable: int | None = None  # in bytes, what a job can have
+    memory: int | None = None  # in bytes, nominally; a job gets less
+    usable: int | None = None  # in bytes, available to a job
     gpus: int = 0
-    gpu: str = ""  # which
+    gpu: str = ""  # its model
     gpu_memory: int | None = None
     disk: str = ""
     count: int | None = None
     arch: str = ""
-    select: str = ""  # the option that chooses this sort in a queue that has several
+    select: str = ""  # the option that chooses this type in a queue that has several
     notes: str = ""
     sources: tuple[str, ...] = ()
 
     @property
     def most_memory(self) -> int | None:
-        """The most that a job could have of it, as far as is known."""
+        """The most memory that a job could get on the node, as far as is known."""
         return self.usable or self.memory
 
 
 @dataclass(frozen=True, slots=True)
 class TimeStep:
-    """The longest time for jobs of so many nodes."""
+    """The time limit for jobs with this range of nodes."""
 
     min_nodes: int
     max_nodes: int
@@ -62,38 +62,38 @@ class TimeStep:
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """What all the jobs of one user, project or group may take together."""
+    """The limit on all jobs of one user, project or group together."""
 
-    per: str  # user, project, group; empty: not said of whom
+    per: str  # user, project or group; empty: unspecified
     what: Literal["nodes", "cores", "gpus", "memory", "running", "submitted"]
     most: int
 
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """What an hour costs in the centre's own coin."""
+    """The price of an hour in the centre's own unit."""
 
     factor: float
     unit: str
-    node: str = ""  # only for this sort of node
+    node: str = ""  # only for this type of node
 
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """A partition, QOS or queue: what fits in, and how it is named to the scheduler."""
+    """A partition, QOS or queue: its limits, and how the scheduler names it."""
 
     name: str
     purpose: str = ""
-    options: tuple[str, ...] = ()  # the scheduler's words that choose it, where the name alone doesn't
-    access: str = ""  # for whom, if not for all
+    options: tuple[str, ...] = ()  # the scheduler options that choose it, where the name alone doesn't
+    access: str = ""  # who may use it, if not everyone
     sharing: Sharing = ""
-    nodes: tuple[NodeKind, ...] = ()  # the common sort first
+    nodes: tuple[NodeKind, ...] = ()  # the most common type first
     min_nodes: int | None = None
     max_nodes: int | None = None
     min_time: timedelta | None = None
     max_time: timedelta | None = None
     time_by_nodes: tuple[TimeStep, ...] = ()
-    min_cores: int | None = None  # these are of a whole job
+    min_cores: int | None = None  # the limits from here on are for a whole job
     max_cores: int | None = None
     max_gpus: int | None = None
     min_memory: int | None = None
@@ -105,17 +105,17 @@ class Queue:
 
     @property
     def words(self) -> dict[str, str]:
-        """What the scheduler calls it: `{"partition": "standard", "qos": "short"}`; by its name alone, a partition."""
+        """The scheduler options that choose the queue: `{"partition": "standard", "qos": "short"}`."""
         pairs = (option.lstrip("-").partition("=") for option in self.options)
         return {name: value for name, _, value in pairs} or {"partition": self.name}
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A program that is known to be there."""
+    """A program that is known to be installed."""
 
     name: str
-    module: str = ""  # what to load first
+    module: str = ""  # to load first
     version: str = ""
     notes: str = ""
     sources: tuple[str, ...] = ()
@@ -123,74 +123,74 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """Everything that is known about a system before anyone signs in; what is not known is empty."""
+    """Everything known about a system before anyone signs in; unknown values are empty."""
 
     name: str
     title: str = ""
     centre: str = ""
     country: str = ""
     guide: str = ""  # the centre's own documentation
-    closes: str = ""  # the day on which it ends, or ended
+    closes: str = ""  # the day on which it is, or was, shut down
     looked_at: str = ""  # the day on which its facts were collected
-    sure: str = ""  # how far they can be trusted
-    # The way in
+    sure: str = ""  # how reliable they are
+    # Login
     hosts: tuple[str, ...] = ()
-    alias: str = ""  # the form of its host names where each project has its own
+    alias: str = ""  # the pattern of its host names where each project has its own
     jump: str = ""
     transfer_hosts: tuple[str, ...] = ()
     ways: tuple[str, ...] = ()  # keys, passwords, certificates
     second_factor: Often = ""
-    factor: str = ""  # which
-    certificate: timedelta | None = None  # how long one is good for
+    factor: str = ""  # its type
+    certificate: timedelta | None = None  # how long a certificate is valid
     shares_connections: bool = True  # whether one SSH connection may carry several sessions
-    # The scheduler
+    # Scheduler
     scheduler: str = ""
     version: str = ""
     project_needed: Often = ""
     project_when: str = ""
     default_queue: str = ""
-    needs: tuple[str, ...] = ()  # attributes that must be said (queue, nodes, time, constraint), or options
+    needs: tuple[str, ...] = ()  # required attributes (queue, nodes, time, constraint) or options
     refuses: tuple[str, ...] = ()  # options
-    # The rest
+    # Everything else
     outbound: Outbound = ""
-    leaning: Outbound = ""  # where sources disagree
+    leaning: Outbound = ""  # what is likely, where sources disagree
     proxy: str = ""
     tools: tuple[Tool, ...] = ()
-    files: Mapping[str, str] = field(default_factory=dict)  # home, scratch, project, … → where, and how much
+    files: Mapping[str, str] = field(default_factory=dict)  # home, scratch, project, … → path and size
     queues: tuple[Queue, ...] = ()
-    notes: Mapping[str, str] = field(default_factory=dict)  # login, scheduler, network → what else to know
-    doubts: tuple[str, ...] = ()  # what sources disagree on, or nobody says
+    notes: Mapping[str, str] = field(default_factory=dict)  # login, scheduler, network → remarks
+    doubts: tuple[str, ...] = ()  # where sources disagree, or say nothing
     sources: tuple[Source, ...] = ()
     sourced: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # login, scheduler, … → names of sources
-    # The person's own
-    like: str = ""  # the catalogue's system that it was made from
+    # From the person's own file
+    like: str = ""  # the system of the catalogue that it is based on
     user: str = ""
-    key: str = ""  # a service account's, which lets it in with nobody asked; a certificate may be beside it
+    key: str = ""  # a service account's private key, to sign in without a person; a certificate may be beside it
     port: int | None = None
     project: str = ""
     queue: str = ""
     constraint: str = ""
-    directory: str = ""  # where sessions are kept there
-    scratch: str = ""  # a node's own disk
-    modules: tuple[str, ...] = ()  # to load, for finding tools and in every job
-    path: tuple[str, ...] = ()  # where tools are looked for first
+    directory: str = ""  # for sessions there
+    scratch: str = ""  # the local disk of a node
+    modules: tuple[str, ...] = ()  # loaded in every job, and to find tools
+    path: tuple[str, ...] = ()  # searched first for tools
     options: tuple[str, ...] = ()  # more options for sbatch, in every job and lease
-    pilot: tuple[str, ...] = ()  # lines of HTCondor's configuration, for the pilots of every lease
-    site_file: str = ""  # the site's own file that lowers polling and limits
-    poll: timedelta | None = None  # the least time between two looks at the queue
-    look: timedelta | None = None  # the least time between two looks at jobs' records
+    pilot: tuple[str, ...] = ()  # HTCondor configuration lines, for the pilots of every lease
+    site_file: str = ""  # the site's own file that lowers polling rates and limits
+    poll: timedelta | None = None  # the shortest interval between queries of the queue
+    look: timedelta | None = None  # the shortest interval between reads of jobs' records
     ssh: Mapping[str, str] = field(default_factory=dict)  # more options for ssh, as in ssh_config(5)
-    mounts: Mapping[str, str] = field(default_factory=dict)  # what this machine sees of its files: path there → here
-    settings: Mapping[str, Any] = field(default_factory=dict)  # of the platform that it is, as in `[platforms.NAME]`
-    own: tuple[str, ...] = ()  # the facts that come from the person's own file: "login.hosts"
+    mounts: Mapping[str, str] = field(default_factory=dict)  # remote path → path on this machine
+    settings: Mapping[str, Any] = field(default_factory=dict)  # platform settings, as in `[platforms.NAME]`
+    own: tuple[str, ...] = ()  # the fields that come from the person's own file: "login.hosts"
 
     def find_queue(self, name: str) -> Queue | None:
-        """The queue of this name, if there is one."""
+        """Return the queue of this name, or None."""
         return next((queue for queue in self.queues if queue.name == name), None)
 
 
 def age(day: str, today: date) -> str:
-    """How long ago a day was, in words: `today`, `12 days ago`, `3 months ago`."""
+    """Describe how long ago a day was: `today`, `12 days ago`, `3 months ago`."""
     days = (today - date.fromisoformat(day)).days
     if days < 1:
         return "today"

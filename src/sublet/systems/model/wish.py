@@ -1,4 +1,4 @@
-"""A job as it would be asked for, and what a system says to each part of it."""
+"""A job as it would be requested, and a system's findings about each part of it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Literal
 from sublet.booking.model.request import Request
 from sublet.booking.model.shape import sizes_of
 
-State = Literal["ok", "warning", "error", "unknown"]  # unknown: nobody wrote down the limit
+State = Literal["ok", "warning", "error", "unknown"]  # unknown: no source states the limit
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What is wanted of a system; what is empty or None was not said."""
+    """A request to a system; empty or None is unspecified."""
 
     queue: str = ""
     project: str = ""
@@ -25,36 +25,36 @@ class Wish:
     gpus: int | None = None  # on each node
     disk: int | None = None  # on each node, in bytes
     time: timedelta | None = None
-    jobs: int | None = None  # how many such at once
-    options: tuple[str, ...] = ()  # further words for the scheduler
-    time_flag: str = "--time"  # what a person types to change the time
+    jobs: int | None = None  # how many such jobs at once
+    options: tuple[str, ...] = ()  # further options for the scheduler
+    time_flag: str = "--time"  # the flag that changes the time
 
     @property
     def node_count(self) -> int:
-        """How many nodes, if nobody says: one."""
+        """The number of nodes, by default one."""
         return self.nodes or 1
 
 
 @dataclass(frozen=True, slots=True)
 class SystemFinding:
-    """One part of a wish: what was said, the limit, and what would be a YES."""
+    """The finding about one part of a wish: the value, the limit, and what would be accepted."""
 
     state: State
     field: str
-    flag: str  # what changes it on the command line
+    flag: str  # the command line's flag that changes it
     wanted: str
     limit: str = ""
-    message: str = ""  # why it is not simply fine
+    message: str = ""  # why it isn't simply ok
     nearest: str = ""  # what to write instead
-    source: str = ""  # who said it: "you", a file's name, "default"; empty: nobody looked
+    source: str = ""  # where the value comes from: "you", a file's name, "default"; empty: not determined
 
 
 def wish_of(request: Request) -> Wish:
-    """What a request wants of a system: the least that it is content with."""
+    """Return what a request needs of a system: the least that it accepts."""
     least = request.least
     return Wish(nodes=least.nodes, **sizes_of(least.shape), time=least.time)
 
 
 def is_refused(findings: tuple[SystemFinding, ...]) -> bool:
-    """Whether anything of it would be refused."""
+    """Whether any finding is a refusal."""
     return any(finding.state == "error" for finding in findings)
