@@ -18,6 +18,7 @@ from sublet.booking.model.amounts import parse_duration, parse_memory
 from sublet.booking.model.fair_share import Turn
 from sublet.booking.platforms.changes import PlatformChanges
 from sublet.booking.platforms.known import KnownPlatforms
+from sublet.booking.recorded_clock import read_recorded_now
 from sublet.booking.signals import Signals
 from sublet.kernel.authority import Authority
 from sublet.kernel.clock import Clock
@@ -151,8 +152,9 @@ class Accounts:
                 raise NotFound(noun="account", name=name, hint=HINT)
             if sealed:
                 tx.accounts.seal(name, sealed)
-            for id in tx.turns.share_again(name, now):
-                tx.sessions.change(id, now=now, due=now)
+            recorded = read_recorded_now(tx, now)
+            for id in tx.turns.share_again(name, recorded):
+                tx.sessions.change(id, now=recorded, due=recorded)
             tx.audit.add(AuditEntry(now, person.name, "account.change", "account", name, detail, host))
 
         await self.store.write(change)

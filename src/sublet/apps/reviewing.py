@@ -12,6 +12,7 @@ from sublet.apps.model.tree import TreeFile, files_of
 from sublet.booking.model.events import EventKind
 from sublet.booking.model.phases import ACTIVE, ENDING, Phase
 from sublet.booking.model.session import Session
+from sublet.booking.recorded_clock import read_recorded_now
 from sublet.booking.session_endings import SessionEndings
 from sublet.booking.signals import Signals
 from sublet.kernel.clock import Clock
@@ -188,7 +189,7 @@ class Reviewing:
 
     def _take_back(self, tx: Tx, session: Session, version: Version, person: Person, why: str, cancel: bool) -> None:
         """Handle a session whose app was revoked: cancel it if it hasn't started or if requested, or else notify it."""
-        now, words = self.now(), describe_revocation(version.name, why)
+        now, words = read_recorded_now(tx, self.now()), describe_revocation(version.name, why)
         tx.events.add(now, session.id, session.person, EventKind.APP_REVOKED, words, session.phase)
         if session.phase in WAIT or (cancel and session.phase not in ENDING):
             self.endings.cancel(tx, session.id, person, words)

@@ -17,7 +17,6 @@ from sublet.booking.dependencies import end_of_all, find_planned_end, hopeless, 
 from sublet.booking.documents.request import read_document
 from sublet.booking.documents.short import full_document, is_short
 from sublet.booking.holds import GIVE_BACK, give_back, list_held_platforms, take_hold
-from sublet.booking.loop.clock_watch import read_recorded_now
 from sublet.booking.model.answers import date_reasons
 from sublet.booking.model.better_starts import StartAdviser
 from sublet.booking.model.calendar import Calendar
@@ -39,6 +38,7 @@ from sublet.booking.platforms.start_history import search_by_record
 from sublet.booking.ports import Adviser, AskPolicy, Names, OfferFilter, Resolver
 from sublet.booking.presenter import Presenter
 from sublet.booking.price_book import PriceBook
+from sublet.booking.recorded_clock import read_recorded_now
 from sublet.booking.session_results import name_sources, pin_sources
 from sublet.booking.shared_answers import read_shared, recall_starts
 from sublet.booking.signals import Signals
@@ -227,9 +227,7 @@ class Asking:
         offers = sort_offers(offers, rate_offer, self.settings.prefer)
         hints = self._find_hints(tx, asked, offers, candidates, now)
         hold = self.settings.hold
-        expiries = [
-            expiry_of(offer, now, hold) for offer in offers
-        ]  # each offer expires by itself
+        expiries = [expiry_of(offer, now, hold) for offer in offers]  # each offer expires by itself
         expires = max(expiries, default=now + hold)
         for name, marked in held.items():
             if take_hold(tx, name, id, hold_of(marked), plans[name].older, now):

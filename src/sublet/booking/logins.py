@@ -18,6 +18,7 @@ from sublet.booking.model.marks import Mark
 from sublet.booking.model.phases import ACTIVE
 from sublet.booking.model.session import Session
 from sublet.booking.platforms.known import KnownPlatforms
+from sublet.booking.recorded_clock import read_recorded_now
 from sublet.booking.signals import Signals
 from sublet.kernel.clock import Clock
 from sublet.kernel.errors import NoOwnLogins, NotAsked, NotFound, OperatorsOnly, SubletError
@@ -203,9 +204,9 @@ class Logins:
         log.info("login.opened", platform=name)
         self.platforms.surveys.pop(name, None)
         self.platforms.refresh_survey(name)
-        now = self.now()
 
         def wake(tx: Tx) -> None:
+            now = read_recorded_now(tx, self.now())
             for session in tx.sessions.list(platform=name, active=True, limit=MOST).items:
                 tx.sessions.change(session.id, when=tuple(ACTIVE), now=now, due=now)
 

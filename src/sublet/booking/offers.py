@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from sublet.booking.asking import Asking
 from sublet.booking.holds import give_back, list_held_platforms
 from sublet.booking.model.session import OfferSet
+from sublet.booking.recorded_clock import read_recorded_now
 from sublet.booking.signals import Signals
 from sublet.kernel.clock import Clock
 from sublet.kernel.faults import point
@@ -48,9 +49,8 @@ class Offers:
         return await self._reject(person, lambda tx: [hold.offerset for hold in tx.holds.of(person.name)])
 
     async def _reject(self, person: Person, choose: Callable[[Tx], Sequence[str]]) -> int:
-        now = self.now()
-
         def work(tx: Tx) -> int:
+            now = read_recorded_now(tx, self.now())
             rejected = [offer for id in choose(tx) for offer in give_back(tx, id, now, by=person.name)]
             self.signals.freed |= list_held_platforms(rejected)
             return len(rejected)

@@ -12,6 +12,7 @@ from sublet.booking.model.refused_moves import refuse_move
 from sublet.booking.model.session import Session, describe_pause
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.booking.presenter import Presenter
+from sublet.booking.recorded_clock import read_recorded_now
 from sublet.booking.session_endings import write_down
 from sublet.booking.sessions import Sessions
 from sublet.booking.signals import Signals
@@ -66,9 +67,9 @@ class Pausing:
         self, session: Session, person: Person, changes: dict[str, Any], event: EventKind, how: str
     ) -> Session:
         """Record the change; the loop looks at once, and then records what the platform reports."""
-        now = self.now()
 
         def write(tx: Tx) -> Session | None:
+            now = read_recorded_now(tx, self.now())
             tx.events.add(now, session.id, session.person, event, how, session.phase)
             write_down(tx, now, person, event.fact, session)
             return tx.sessions.change(session.id, when=PAUSABLE, now=now, due=now, **changes)

@@ -7,13 +7,13 @@ from datetime import datetime
 from typing import Any
 
 from sublet.booking.holds import list_held_platforms
-from sublet.booking.loop.clock_watch import read_recorded_now
 from sublet.booking.model.events import EventKind, kind_of_move
 from sublet.booking.model.holds import hold_of
 from sublet.booking.model.marks import set_condition
 from sublet.booking.model.phases import ENDING, OVER, Phase
 from sublet.booking.model.refused_moves import refuse_move
 from sublet.booking.model.session import End, EndKind, Session
+from sublet.booking.recorded_clock import read_recorded_now
 from sublet.booking.signals import Signals
 from sublet.kernel.clock import Clock
 from sublet.kernel.db.audit import AuditEntry
@@ -31,7 +31,7 @@ class SessionEndings:
 
     def decline(self, tx: Tx, id: str, to: Phase, person: Person, reason: str = "") -> Session:
         """Reject or cancel an offer, as `to` says; what is held shrinks to what its siblings need."""
-        now = self.now()
+        now = read_recorded_now(tx, self.now())
         session = require_session(tx, id)
         if session.phase is to:
             return session

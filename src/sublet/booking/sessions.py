@@ -12,7 +12,6 @@ from sublet.booking.brokers.lengthening import Lengthening
 from sublet.booking.dependencies import begin
 from sublet.booking.extending import price_longer
 from sublet.booking.holds import list_held_platforms
-from sublet.booking.loop.clock_watch import read_recorded_now
 from sublet.booking.model.amounts import parse_duration
 from sublet.booking.model.events import EventKind
 from sublet.booking.model.holds import takes_of
@@ -27,6 +26,7 @@ from sublet.booking.platforms.known import KnownPlatforms
 from sublet.booking.ports import AcceptReview, Admission, CodeGuard, GuestPlatforms, Names
 from sublet.booking.presenter import Presenter
 from sublet.booking.price_book import PriceBook
+from sublet.booking.recorded_clock import read_recorded_now
 from sublet.booking.session_endings import SessionEndings, require_moved, require_session, write_down
 from sublet.booking.signals import Signals
 from sublet.booking.store.sessions import Page as Page  # re-exported
@@ -346,7 +346,7 @@ class Sessions:
             await admission.note_refusal(act, person, error, **about)
 
     def _extend(self, tx: Tx, id: str, until: datetime, person: Person) -> Session:
-        now = self.now()
+        now = read_recorded_now(tx, self.now())
         session = require_session(tx, id)
         if session.start is None or session.phase in OVER:
             raise refuse_move(session.phase, "extended", id)

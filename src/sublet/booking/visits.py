@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from sublet.booking.model.idle import IdleEnd, choose_idle
 from sublet.booking.model.marks import Mark
 from sublet.booking.model.session import Session
+from sublet.booking.recorded_clock import read_recorded_now
 from sublet.kernel.clock import Clock
 from sublet.kernel.settings import Settings
 from sublet.store.store import Store
@@ -66,6 +67,7 @@ class Visits:
 
 def _note(tx: Tx, id: str, now: datetime) -> None:
     """Record a visit; a session that was about to end for lack of visits is checked again."""
+    now = read_recorded_now(tx, now)
     tx.visits.note(id, now)
     session = tx.sessions.get(id)
     if session and Mark.UNUSED in session.marks:

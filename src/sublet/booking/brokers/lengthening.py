@@ -16,6 +16,7 @@ from sublet.booking.model.session import Session
 from sublet.booking.model.starts import instant
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.booking.ports import AcceptReview, Admission
+from sublet.booking.recorded_clock import read_recorded_now
 from sublet.booking.session_endings import require_moved, require_session, write_down
 from sublet.booking.signals import Signals
 from sublet.kernel.clock import Clock
@@ -104,7 +105,7 @@ class Lengthening:
             end = find_end(session) + offer.duration - find_length(session)
             raise OverCostLimit(until=instant(end), why=dear[0].message)
         for admission in self.admissions:
-            admission.admit_longer(tx, session, offer, self.now())
+            admission.admit_longer(tx, session, offer, read_recorded_now(tx, self.now()))
 
     async def _give_back(self, session: Session) -> None:
         """Charge the session's previous amount again; if that is refused, the higher charge stays."""
@@ -115,7 +116,7 @@ class Lengthening:
             level("session.charge_kept", session=session.id, why=error.message)
 
     def _record(self, tx: Tx, before: Session, offer: Offer, person: Person) -> Session:
-        now, session = self.now(), require_session(tx, before.id)
+        now, session = read_recorded_now(tx, self.now()), require_session(tx, before.id)
         until = find_end(before) + (offer.duration - find_length(before))
         write_down(tx, now, person, "extend", session)
         tx.events.add(now, session.id, session.person, EventKind.EXTENDED, f"until {instant(until)}", session.phase)

@@ -8,19 +8,19 @@ stays.
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from sublet.booking.loop.context import LoopContext
 from sublet.booking.model.events import EventKind
 from sublet.booking.model.session import Session
+from sublet.booking.recorded_clock import LEAST_STEP
 from sublet.kernel.log import log
 from sublet.kernel.texts import describe_duration
 from sublet.platforms.local.shim import clocks
 from sublet.platforms.local.shim.processes import boot_id
 from sublet.store.tx import Tx
 
-LEAST = timedelta(seconds=2)  # smaller differences are smooth corrections of the clock
 ALL = 1_000_000
 TIMES = ("start", "until", "started", "ended")
 
@@ -43,7 +43,7 @@ class ClockWatch:
     @property
     def is_behind(self) -> bool:
         """Whether the clock was set since the last look, so that recorded times can't be compared with it."""
-        return self._recorded is not None and abs(clocks.offset() - self._recorded) >= LEAST.total_seconds() / 2
+        return self._recorded is not None and abs(clocks.offset() - self._recorded) >= LEAST_STEP.total_seconds() / 2
 
     def agrees(self, tx: Tx) -> bool:
         """Whether recorded times follow the clock as this process saw it last; if not, the next look compares again.
@@ -52,7 +52,7 @@ class ClockWatch:
         """
         recorded = tx.clocks.offset(boot_id())
         seen = self._recorded
-        if recorded is None or seen is None or abs(recorded.total_seconds() - seen) < LEAST.total_seconds() / 2:
+        if recorded is None or seen is None or abs(recorded.total_seconds() - seen) < LEAST_STEP.total_seconds() / 2:
             return True
         self._is_doubted = True
         return False
@@ -70,7 +70,7 @@ class ClockWatch:
         boot = boot_id()
         self._context.loop_state.clock_step = await self._context.store.read(lambda tx: tx.clocks.last_step(boot))
         step = step or timedelta(seconds=offset - (offset if before is None else before))  # another process followed
-        if abs(step) >= LEAST:
+        if abs(step) >= LEAST_STEP:
             log.warning("clock.stepped", how=describe_step(step))
             await self._look_anew()
 
@@ -83,14 +83,6 @@ class ClockWatch:
         await self._context.signals.announce()
 
 
-def read_recorded_now(tx: Tx, now: datetime) -> datetime:
-    """Return the time by the clock that recorded times follow; just after the clock was set, this is not `now`."""
-    recorded = tx.clocks.offset(boot_id())
-    if recorded is None or abs(recorded.total_seconds() - clocks.offset()) < LEAST.total_seconds() / 2:
-        return now
-    return datetime.fromtimestamp(clocks.steady(), UTC) + recorded
-
-
 def describe_step(step: timedelta) -> str:
     """Describe a step in whole seconds: `set forward by 1h`."""
     length = describe_duration(timedelta(seconds=round(abs(step).total_seconds())))
@@ -99,7 +91,7 @@ def describe_step(step: timedelta) -> str:
 
 def follow_clock(tx: Tx, platforms: list[str], offset: float, now: datetime) -> timedelta:
     """Record how the clock is set, move the times of sessions on these platforms by its step, and return the step."""
-    step = tx.clocks.follow(boot_id(), timedelta(seconds=offset), now, least=LEAST)
+    step = tx.clocks.follow(boot_id(), timedelta(seconds=offset), now, least=LEAST_STEP)
     if not step:
         return step
     tx.clocks.move_claims(step, now)

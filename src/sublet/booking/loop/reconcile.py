@@ -19,7 +19,7 @@ import structlog
 from sublet.booking.dependencies import settle
 from sublet.booking.forgetting import Forgetting
 from sublet.booking.holds import list_held_platforms
-from sublet.booking.loop.clock_watch import ClockWatch, read_recorded_now
+from sublet.booking.loop.clock_watch import ClockWatch
 from sublet.booking.loop.context import LoopContext
 from sublet.booking.loop.fair_share import end_turn
 from sublet.booking.loop.moving_up import move_up, start_once_ready
@@ -33,6 +33,7 @@ from sublet.booking.model.phases import ENDING, OVER, STARTED, Phase
 from sublet.booking.model.session import Session
 from sublet.booking.platforms.start_history import record as record_start
 from sublet.booking.ports import Caretaker
+from sublet.booking.recorded_clock import read_recorded_now
 from sublet.booking.store.claims import Claim
 from sublet.kernel import metrics
 from sublet.kernel.backoff import Backoff

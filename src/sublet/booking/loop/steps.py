@@ -168,9 +168,7 @@ async def _submit(
     context: LoopContext, session: Session, platform: Platform, request: Request, place: Path | None
 ) -> Step:
     """Submit the session to its platform, once: its id is the key."""
-    if why := await context.code.find_objection(
-        session, request
-    ):  # its code may have been revoked during staging
+    if why := await context.code.find_objection(session, request):  # its code may have been revoked during staging
         return fail_early(context, EndKind.NOT_APPROVED, why)
     now = context.now()
     try:

@@ -11,6 +11,7 @@ from sublet.booking.model.events import EventKind
 from sublet.booking.model.phases import ACTIVE, ENDING
 from sublet.booking.platforms.drains_seen import DrainsSeen
 from sublet.booking.platforms.known import KnownPlatforms
+from sublet.booking.recorded_clock import read_recorded_now
 from sublet.booking.session_endings import SessionEndings
 from sublet.booking.sessions import check_reason
 from sublet.booking.signals import Signals
@@ -68,24 +69,25 @@ class Drains:
         tx.drains.put(drain)
         detail = {"reason": drain.reason, "until": _text(drain.until), "ends": _text(drain.ends)}
         facts = {key: value for key, value in detail.items() if value}
+        now = read_recorded_now(tx, drain.created)
         tx.audit.add(AuditEntry(drain.created, drain.by, "platform.drain", "platform", drain.platform, facts, host))
         for session in tx.sessions.list(platform=drain.platform, active=True, limit=MOST).items:
             if holds_back(drain, session):
                 words = f"{drain.sentence}; it waits until that is over"
-                tx.sessions.change(session.id, now=drain.created, due=drain.created)
+                tx.sessions.change(session.id, now=now, due=now)
             elif drain.ends and not is_held(session) and session.phase not in ENDING:
                 words = f"{drain.sentence}; it is cancelled at {_text(drain.ends)} if it has not ended by then"
             else:
                 continue
-            tx.events.add(drain.created, session.id, session.person, EventKind.DRAINING, words, session.phase)
+            tx.events.add(now, session.id, session.person, EventKind.DRAINING, words, session.phase)
 
     async def undrain(self, person: Person, platform: str, host: str = "") -> None:
         """End a platform's drain, at once."""
         if not person.operator:
             raise OperatorsOnly
-        now = self.now()
 
         def work(tx: Tx) -> None:
+            now = read_recorded_now(tx, self.now())
             if not tx.drains.remove(platform):
                 raise NotDraining(platform=platform)
             tx.audit.add(AuditEntry(now, person.name, "platform.undrain", "platform", platform, {}, host))

@@ -1,0 +1,25 @@
+"""The clock that recorded times follow: the machine's, except for a moment after someone has set it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from sublet.platforms.local.shim import clocks
+from sublet.platforms.local.shim.processes import boot_id
+from sublet.store.tx import Tx
+
+LEAST_STEP = timedelta(seconds=2)  # smaller differences are smooth corrections of the clock
+
+
+def read_recorded_now(tx: Tx, now: datetime) -> datetime:
+    """Return the time by the clock that recorded times follow; just after the clock was set, this is not `now`.
+
+    What a person does to a session is recorded by this time: else a step that is taken back before anyone followed it
+    would leave the session due at a time to come.
+    """
+    # The row is read in each transaction, because this process can't know it: another one on this machine may have
+    # followed a step that was taken back since, so that nothing here has changed, but the recorded times have.
+    recorded = tx.clocks.offset(boot_id())
+    if recorded is None or abs(recorded.total_seconds() - clocks.offset()) < LEAST_STEP.total_seconds() / 2:
+        return now
+    return datetime.fromtimestamp(clocks.steady(), UTC) + recorded
