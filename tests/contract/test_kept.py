@@ -145,6 +145,7 @@ async def test_an_archive_is_made_into_an_image_once_and_goes_with_it(
 
     done = await asyncio.gather(*(kept.make_image(reach, root, content, tool, describe) for _ in range(3)))
     assert done == [True] * 3
+    assert not len(kept._turns), "no lock is kept"
     assert (tmp_path / "asked").read_text() == f"oci-archive:{content}\n", "once, however many need it"
     beside = Path(content).parent
     assert (beside / "image.sif").read_text() == "made\n"

@@ -10,14 +10,19 @@ import tarfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from sublet.booking.model.job import State
 from sublet.booking.model.session import Usage
 from sublet.kernel.errors import PlatformUnreachable
-from sublet.platforms.kubernetes.api import ListExpired
-from sublet.platforms.kubernetes.names import SESSION
+from sublet.platforms.kubernetes import watch
+from sublet.platforms.kubernetes.api import ListExpired, ObjectMissing
+from sublet.platforms.kubernetes.jobs import SessionJobs
+from sublet.platforms.kubernetes.manifests import PodPlace
+from sublet.platforms.kubernetes.names import OWNER, SESSION
 from sublet.platforms.kubernetes.session import PodSession
 from sublet.platforms.kubernetes.states import Left
 from sublet.platforms.kubernetes.streams import read_exit
@@ -235,6 +240,51 @@ async def test_an_older_answer_overrules_no_newer_one() -> None:
     watched.drop("a")
     watched.put(pod("a", 6))
     assert watched.find("k1") == []
+
+
+async def test_deleted_objects_are_remembered_for_a_while_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "LATE", 1e-9)
+    watched = WatchedObjects(PlayedApi([], []), "pods", "me", lambda label: None)  # type: ignore[arg-type]
+    for number in range(100):
+        watched.put(pod(f"uid-{number}", number, f"k{number}"))
+        watched.drop(f"uid-{number}")
+    assert len(watched._removed) == 1
+    assert not watched._of_session
+
+
+class PlayedCluster:
+    """An API server with one Job, which gets no pod."""
+
+    platform, access = "lab", SimpleNamespace(namespace="science")
+    job: dict[str, Any] | None = pod("job", 1)
+
+    def path_of(self, kind: str, name: str = "") -> str:
+        return kind
+
+    async def get(self, path: str) -> Any:
+        if self.job is None:
+            raise ObjectMissing("gone")
+        return {**self.job, "metadata": {**self.job["metadata"], "labels": {OWNER: "me"}}}
+
+    async def list(self, path: str, **query: str) -> Any:
+        return {"items": [{"type": "Warning", "reason": "FailedCreate", "message": "no quota"}]}
+
+    async def delete(self, path: str, options: Any = None) -> None:
+        if path == "jobs":
+            self.job = None
+
+
+async def test_nothing_of_a_session_that_has_ended_is_remembered(session: PodSession) -> None:
+    cluster: Any = PlayedCluster()
+    jobs = SessionJobs(cluster, PodPlace("me", "image", "helper"))
+    states = await asyncio.gather(jobs.look(session), jobs.look(session))
+    assert {state.condition for state in states} == {"FailedCreate: no quota"}
+    jobs.groups.heard["k1"] = {"a", "b"}
+    session.note("submitted", "job")
+    session.cancel("marie")
+    await jobs.stop(session)
+    assert (await jobs.look(session)).state is State.ENDED
+    assert (len(jobs._locks), jobs._warnings, jobs.groups.heard) == (0, {}, {})
 
 
 async def test_a_list_that_comes_late_hides_nothing_that_the_watch_will_not_tell_again() -> None:

@@ -103,6 +103,8 @@ async def test_a_session_is_one_server_that_tells_its_output_its_end_and_what_it
     assert (nova.servers, nova.keys) == ({}, set())
     await platform.clean("one")
     assert (await state_of(platform)).state is State.UNKNOWN
+    assert platform._servers
+    assert not len(platform._servers._locks), "nothing of it is remembered"
 
 
 async def test_no_secret_stands_in_user_data_or_metadata(platform: OpenStack, nova: PlayedNova) -> None:

@@ -99,10 +99,7 @@ class ArchiveReader(Protocol):
     """A file on this machine that may be an image archive; its methods are slow, as they read it all."""
 
     def find_id(self) -> str:
-        """Return the ID by which an image store knows the image, which covers all its content.
-
-        Empty if it isn't one.
-        """
+        """Return the ID by which an image store knows the image and all its content; empty if it isn't one."""
         ...
 
     def find_squashed_id(self) -> str:
@@ -171,10 +168,7 @@ class Platform(BaseModel):
 
     @property
     def site(self) -> str:
-        """An identifier of its location, if another platform may later have the same name.
-
-        Empty if that never changes.
-        """
+        """An identifier of its location, if its name may later mean another platform; empty if that never changes."""
         return ""
 
     @property
@@ -212,10 +206,7 @@ class Platform(BaseModel):
         return self.has_queues and option in OF_A_QUEUE
 
     def unfit(self, request: Request) -> Sequence[Reason]:
-        """Return why this platform could never run the request.
-
-        Platforms that make their own offers repeat it there.
-        """
+        """Return why this platform could never run the request; one that makes its own offers says it there too."""
         return ()
 
     @property
@@ -265,10 +256,7 @@ class Platform(BaseModel):
         """Create a session's storage in a pool, visible as `storage/NAME` in the session's directory."""
 
     async def carry(self, key: str, progress: Progress = quietly) -> None:
-        """Send staged data from `place` to where the job will run, before it is submitted.
-
-        Data already sent is skipped.
-        """
+        """Send staged data from `place` to where the job will run, before it is submitted; what was sent is skipped."""
 
     async def session_directory(self, key: str) -> str:
         """Return the session's directory as its program will see it; data staged in `place` is below it then."""
@@ -306,10 +294,7 @@ class Platform(BaseModel):
         return ()
 
     async def let_go(self, *digests: str, idle: timedelta = timedelta(0)) -> Sequence[str]:
-        """Remove the kept files with these digests, or all, that no session has needed for `idle`.
-
-        Return the removed ones.
-        """
+        """Remove the kept files with these digests, or all, that no session has needed for `idle`; return them."""
         return ()
 
     async def open_place(self, path: str, scratch: str = "") -> str:
@@ -399,18 +384,12 @@ class Platform(BaseModel):
         """Remove everything of the session from the platform."""
 
     async def come_home(self, key: str) -> None:
-        """Remove a guest session's files from the platform once its results are fetched.
-
-        Its output can still be read.
-        """
+        """Remove a guest session's files from the platform once its results are fetched; its output stays readable."""
 
     async def list_left(self, age: timedelta = timedelta(0)) -> Sequence[str]:
         """List this service's sessions that have had files for at least `age` on a platform where it is a guest."""
         return ()
 
     async def sweep(self) -> Sequence[str]:
-        """Remove shared files that have long been unused, and remains of interrupted transfers.
-
-        Return the files removed.
-        """
+        """Remove shared files that have long been unused, and what interrupted transfers left; return those removed."""
         return ()

@@ -148,7 +148,9 @@ class FarCache:
 
     def note_no_way(self, host: str, why: str) -> None:
         """Remember for a while that the system can't reach a host."""
-        self.no_way[host] = (time.monotonic(), why)
+        now = time.monotonic()
+        self.no_way = {other: known for other, known in self.no_way.items() if now - known[0] < TRIED}
+        self.no_way[host] = (now, why)
 
     async def send(self, directory: str, puts: Sequence[FilePut], *, public_only: bool) -> None:
         """Have the login host or the data transfer host upload files; raise NoWay if it can't."""

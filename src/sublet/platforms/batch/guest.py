@@ -92,6 +92,7 @@ class GuestDirectory:
 
     async def forget(self, key: str) -> None:
         """Remove a session's local files."""
+        self._carried.discard(key)
         await asyncio.to_thread(shutil.rmtree, self._home / "sessions" / key, ignore_errors=True)
 
     async def list_left(self, age: timedelta) -> Sequence[str]:

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import time
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from importlib.resources import files as resources
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 from sublet.booking.model.image import ImageArchive
 from sublet.kernel.errors import PlatformRefused
 from sublet.platforms.batch.failures import Failures
 from sublet.platforms.batch.scripts import script
 from sublet.platforms.port import KeptFile, Progress
+from sublet.platforms.recent import RecentKeys
 from sublet.reach.port import Command, Outcome, Reach, as_is
 
 INSIDE = "sublet.kinds.inside"  # the package with the program that reads image archives
@@ -36,9 +36,13 @@ class KeptFiles:
     def __init__(self, failures: Failures, owner: str) -> None:
         """Start without knowledge; the system is asked each time."""
         self._failures, self._owner = failures, owner
-        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._no_way_to: dict[str, float] = {}  # registries → when pulling from them failed
-        self._not_made: dict[str, float] = {}  # archives → when making an image of them failed
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._no_way_to = RecentKeys(TRIED)  # registries from which pulling failed
+        self._not_made = RecentKeys(TRIED)  # archives of which no image could be made
+
+    def _turn(self, name: str) -> asyncio.Lock:
+        """Return the lock of one file, which exists while someone uses it."""
+        return self._turns.setdefault(name, asyncio.Lock())
 
     async def keep(self, reach: Reach, root: str, file: Path, digest: str, user: str, progress: Progress) -> str:
         """Send a file unless it is kept already, record the session that needs it, and return its path there."""
@@ -50,7 +54,7 @@ class KeptFiles:
                 platform=self._failures.platform, why=why, hint="Fetch it again, or correct the digest."
             )
         content = f"{root}/kept/{name_of(actual)}/content"
-        async with self._turns[actual]:  # a second caller then finds the file there
+        async with self._turn(actual):  # a second caller then finds the file there
             if not await reach.run(to_keep(self._failures, root, name_of(actual), user, self._owner, file.name)):
                 await reach.send(file, f"{content}.new", progress)
                 if _state_of(file) != before:
@@ -66,15 +70,15 @@ class KeptFiles:
         """Have Apptainer there pull a registry's image, once, and return its path; None if it can't be pulled."""
         label = image.partition("://")[2]
         registry = label.partition("/")[0]
-        name, since = name_image(image), self._no_way_to.get(registry)
-        if since is not None and time.monotonic() - since < TRIED:
+        name = name_image(image)
+        if registry in self._no_way_to:
             return None
-        async with self._turns[name]:
+        async with self._turn(name):
             if await reach.run(to_keep(self._failures, root, name, user, self._owner, label)):
                 return f"{root}/kept/{name}/content"
             pulled = await reach.run(Command(script("pull", root, name, user, tool, image), as_is, seconds=PULLING))
         if pulled.code:
-            self._no_way_to[registry] = time.monotonic()
+            self._no_way_to.note(registry)
             return None
         return f"{root}/kept/{name}/content"
 
@@ -102,10 +106,10 @@ class KeptFiles:
 
         `describe` reads the archive here; if it is None, the archive is read there.
         """
-        name, since = content.split("/")[-2], self._not_made.get(content)
-        if since is not None and time.monotonic() - since < TRIED:
+        name = content.split("/")[-2]
+        if content in self._not_made:
             return False
-        async with self._turns[content]:
+        async with self._turn(content):
             if await reach.run(to_look_for(content)):
                 return True
             archive = await (asyncio.to_thread(describe) if describe else reach.run(to_describe(root, name)))
@@ -114,22 +118,21 @@ class KeptFiles:
             words = script("pull", root, name, "", tool, f"{archive.form}:{content}", *archive.digests)
             made = await reach.run(Command(words, as_is, seconds=PULLING))
         if made.code:
-            self._not_made[content] = time.monotonic()
+            self._not_made.note(content)
         return not made.code
 
     async def unpack_image(self, reach: Reach, root: str, content: str, unsquashfs: str) -> bool:
         """Have a kept image file unpacked there, once, beside it; return whether the result exists now."""
-        since = self._not_made.get(content)
-        if since is not None and time.monotonic() - since < TRIED:
+        if content in self._not_made:
             return False
-        async with self._turns[content]:
+        async with self._turn(content):
             if await reach.run(to_look_for(content, "unpacked/image.json")):
                 return True
             words = script("unpack_image", root, content.split("/")[-2], unsquashfs)
             program = read_image_program("image_unpacker")
             unpacked = await reach.run(Command(words, as_is, program, seconds=PULLING))
         if unpacked.code:
-            self._not_made[content] = time.monotonic()
+            self._not_made.note(content)
         return not unpacked.code
 
     async def unpack_file(
@@ -141,10 +144,10 @@ class KeptFiles:
         """
         link = await reach.run(Command(script("name_file", path), lambda outcome: outcome.text.strip()))
         name = f"image-at-{link}"
-        content, since = f"{root}/kept/{name}/content", self._not_made.get(name)
-        if not link or (since is not None and time.monotonic() - since < TRIED):
+        content = f"{root}/kept/{name}/content"
+        if not link or name in self._not_made:
             return {}
-        async with self._turns[name]:
+        async with self._turn(name):
             label = f"{path}, unpacked"
             if await reach.run(to_keep(self._failures, root, name, user, self._owner, label)):
                 return {f"image-{link}": content}
@@ -152,7 +155,7 @@ class KeptFiles:
             program = read_image_program("image_unpacker")
             unpacked = await reach.run(Command(words, as_is, program, seconds=PULLING))
         if unpacked.code:
-            self._not_made[name] = time.monotonic()
+            self._not_made.note(name)
             return {}
         return {f"image-{link}": content}
 

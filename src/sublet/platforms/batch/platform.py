@@ -223,10 +223,7 @@ class BatchPlatform(TransferSettings):
         return await self._kept.unpack_file(self.reach, await self.root(), path, tools, key) if may else {}
 
     async def find_image_maker(self, tool: str) -> str:
-        """Return the path of a tool on the login host that makes image files.
-
-        Empty if that isn't allowed or there is none.
-        """
+        """Return the path of a tool on the login host that makes image files; empty if there is none to use."""
         path = (await self.survey()).tools.get(tool, "")
         return path if self._manners.pull and tool in SIF_TOOLS and path.startswith("/") else ""
 

@@ -20,6 +20,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import ClassVar, Literal
+from weakref import WeakValueDictionary
 
 from pydantic import Field, PrivateAttr
 
@@ -81,7 +82,7 @@ class HTCondor(Platform):
     _viewed: float = PrivateAttr(default=float("-inf"))
     _sizes: dict[str, int] | None = PrivateAttr(default=None)
     _checked: dict[str, float] = PrivateAttr(default_factory=dict)
-    _settling: dict[str, asyncio.Lock] = PrivateAttr(default_factory=dict)
+    _settling: WeakValueDictionary[str, asyncio.Lock] = PrivateAttr(default_factory=WeakValueDictionary)
 
     @property
     def asleep(self) -> bool:
@@ -159,10 +160,7 @@ class HTCondor(Platform):
         return placeholder(self._session(key).key)
 
     async def keep(self, file: Path, digest: str = "", user: str = "", progress: Progress = quietly) -> str:
-        """On an annex, set a file aside for the systems of its nodes to keep.
-
-        Elsewhere it is sent along with the jobs.
-        """
+        """On an annex, set a file aside for its nodes' systems to keep; elsewhere it is sent along with the jobs."""
         if not self.annex or not user:
             return str(file)
         with self._queue.words():
@@ -263,8 +261,7 @@ class HTCondor(Platform):
 
     async def _settle(self, session: Submitted) -> JobState:
         """Ask the queue, and settle a session: collect its results, record its end, and update the queue."""
-        lock = self._settling.setdefault(session.key, asyncio.Lock())
-        async with lock:
+        async with self._settling.setdefault(session.key, asyncio.Lock()):
             if session.ended:
                 return session.state()
             self._checked[session.key] = time.monotonic()
@@ -331,10 +328,7 @@ class HTCondor(Platform):
                     target.write_text(f"{round(until.timestamp())}\n")
 
     async def pause(self, id: str) -> str:
-        """Hold queued jobs, and suspend running ones.
-
-        Raise PlatformRefused where jobs can't be suspended, as over a spool.
-        """
+        """Hold queued jobs and suspend running ones; raise PlatformRefused where that can't be done (spools)."""
         session = self._session(id)
         how = await self._queue.pause(session.key)
         deadline = time.monotonic() + HEEDED
@@ -385,14 +379,10 @@ class HTCondor(Platform):
         with self._queue.words():
             await asyncio.to_thread(session.remove, self._home / "trash")
         self._checked.pop(key, None)
-        self._settling.pop(key, None)
 
 
 def _judge_jobs(session: Submitted, idle: Mapping[int, int] | None = None) -> list[JobState]:
-    """Return the state of each of a session's jobs.
-
-    `idle` are the queued ones, with how often each was sent to a node.
-    """
+    """Return the state of each of a session's jobs; `idle` says how often each queued one was sent to a node."""
     cancel, tries = session.cancelled, idle or {}
     return [
         judge(event, session.record(number), cancel, tries.get(number)) for number, event in session.read_log().items()

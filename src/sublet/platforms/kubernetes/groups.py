@@ -53,7 +53,7 @@ class PodGroups:
     place: PodPlace
     files: PodFiles
     serve: Serve
-    heard: set[str] = field(default_factory=set)  # pods that got the order to start since this service began
+    heard: dict[str, set[str]] = field(default_factory=dict)  # session → its pods that got the order to start
 
     async def look(self, session: PodSession, sight: Sight) -> JobState:
         """Return a session's state now; at its end, its results have been fetched."""
@@ -62,6 +62,10 @@ class PodGroups:
         if not begun:
             return await self._gather(session, pods, sight)
         return await self._attend(session, pods, sight, begun)
+
+    def forget(self, key: str) -> None:
+        """Forget the orders to a session's pods, because they are removed."""
+        self.heard.pop(key, None)
 
     # Before all pods are there
 
@@ -100,9 +104,9 @@ class PodGroups:
         """Order the pods that still wait to start; those that can't be reached now are ordered at the next look."""
         for number, pod in pods.items():
             uid = pod["metadata"]["uid"]
-            is_waiting = runs(pod, STAGE) and uid not in self.heard
+            is_waiting = runs(pod, STAGE) and uid not in self.heard.get(session.key, ())
             if is_waiting and await self._order(session, pod, "node", f"{number} {first}", STAGE):
-                self.heard.add(uid)
+                self.heard.setdefault(session.key, set()).add(uid)
 
     async def _order(self, session: PodSession, pod: Object, name: str, text: str, container: str) -> bool:
         try:

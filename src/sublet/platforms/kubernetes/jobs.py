@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from weakref import WeakValueDictionary
 
 from sublet.booking.model.job import Job, JobState, State
 from sublet.booking.model.session import End, EndKind
@@ -58,8 +59,8 @@ class SessionJobs:
         self.groups = PodGroups(self.api, self.place, self.files, self._serve)
         self._watches: list[asyncio.Task[None]] = []
         self._sending: dict[str, asyncio.Task[None]] = {}
-        self._warnings: dict[str, tuple[float, str]] = {}  # Jobs without a pod → when that was last asked, and why
-        self._locks: dict[str, asyncio.Lock] = {}
+        self._warnings: dict[str, tuple[float, str]] = {}  # sessions without a pod → when that was last asked, and why
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def start(self) -> None:
         """Start watching."""
@@ -137,15 +138,17 @@ class SessionJobs:
         if not jobs and (job := await self.find(session.key)):
             self.jobs.put(job)
             jobs = [job]
-        warning = await self._warn(jobs[0]) if jobs and not pods else ""
+        warning = await self._warn(session.key, jobs[0]) if jobs and not pods else ""
         return Sight(jobs[0] if jobs else None, pods, warning)
 
-    async def _warn(self, job: Object) -> str:
-        """Return why a Job has no pod, asked at most once a second."""
-        uid, now = job["metadata"]["uid"], time.monotonic()
-        if uid not in self._warnings or now - self._warnings[uid][0] > ASKED:
-            self._warnings[uid] = (now, await self._find_warning(job))
-        return self._warnings[uid][1]
+    async def _warn(self, key: str, job: Object) -> str:
+        """Return why a session's Job has no pod, asked at most once a second."""
+        now = time.monotonic()
+        when, warning = self._warnings.get(key, (float("-inf"), ""))
+        if now - when > ASKED:
+            warning = await self._find_warning(job)
+            self._warnings[key] = (now, warning)
+        return warning
 
     async def _find_warning(self, job: Object) -> str:
         """Return why a Job has no pod, in the words of its controller."""
@@ -289,6 +292,8 @@ class SessionJobs:
         await self.api.delete(self.api.path_of("secrets", name_of(key)))
         for job in jobs:
             self.jobs.drop(job["metadata"]["uid"])
+        self._warnings.pop(key, None)
+        self.groups.forget(key)
 
     async def list_left(self, older_than: timedelta) -> Sequence[str]:
         """List the keys of sessions that have had objects here for at least this long."""

@@ -129,7 +129,12 @@ class PodFiles:
         if session.key not in self._following:
             task = asyncio.create_task(self._follow(session, pod))
             self._following[session.key] = task
-            task.add_done_callback(lambda done: self._following.pop(session.key, None))
+            task.add_done_callback(lambda done: self._forget(session.key, done))
+
+    def _forget(self, key: str, done: asyncio.Task[None]) -> None:
+        if self._following.get(key) is done:
+            del self._following[key]
+            self._asked.pop(key, None)
 
     async def _follow(self, session: PodSession, pod: str) -> None:
         files = {STDOUT: session.root / "stdout", STDERR: session.root / "stderr"}

@@ -10,9 +10,11 @@ from sublet.kernel.errors import SubletError
 from sublet.kernel.log import log
 from sublet.platforms.kubernetes.api import ApiServer, ListExpired, Object, ObjectMissing
 from sublet.platforms.kubernetes.names import SESSION, select
+from sublet.platforms.recent import RecentKeys
 
 AGAIN = 1.0  # seconds to wait after a failed watch
 SLOWEST = 30.0
+LATE = 600.0  # seconds after which no older answer is expected any more
 
 
 class WatchedObjects:
@@ -26,7 +28,7 @@ class WatchedObjects:
         self._tell, self._pause = tell, pause
         self._objects: dict[str, Object] = {}
         self._of_session: dict[str, set[str]] = {}  # the label of a session → the uids of its objects
-        self._removed: set[str] = set()  # the uids of deleted objects, so that an older answer doesn't bring them back
+        self._removed = RecentKeys(LATE)  # the uids of deleted objects, so that an older answer doesn't bring them back
         self._listed = 0  # the version of the list that a watch follows
         self.is_live = False  # whether a watch reports everything that happens now
 
@@ -44,9 +46,11 @@ class WatchedObjects:
 
     def drop(self, uid: str) -> None:
         """Forget a deleted object."""
-        self._removed.add(uid)
+        self._removed.note(uid)
         if gone := self._objects.pop(uid, None):
             self._of_session[_label(gone)].discard(uid)
+            if not self._of_session[_label(gone)]:
+                del self._of_session[_label(gone)]
 
     async def refresh(self) -> None:
         """List all objects; an answer that is older than what a watch has reported changes nothing."""

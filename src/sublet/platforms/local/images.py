@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from sublet.kernel.log import log
+from sublet.platforms.recent import RecentKeys
 
 STORES = ("podman", "docker")  # tools that keep images in their own store
 SIF = ("apptainer", "singularity")
@@ -24,19 +24,19 @@ class LocalImages:
     """Asks the container tools of this machine about images, with the environment that sessions have."""
 
     environment: Mapping[str, str]
-    _seen: dict[str, float] = field(default_factory=dict)  # images that were there → when
+    _seen: RecentKeys = field(default_factory=lambda: RecentKeys(FRESH))  # images that were there
 
     async def find(self, tools: Mapping[str, str], locations: Collection[str]) -> list[str]:
         """Return the images that one of the tools already has."""
         return [location for location in locations if await self._has(tools, location)]
 
     async def _has(self, tools: Mapping[str, str], location: str) -> bool:
-        if time.monotonic() - self._seen.get(location, -FRESH) < FRESH:
+        if location in self._seen:
             return True
         for tool in STORES:
             words = (tools.get(tool, ""), "image", "inspect", location.removeprefix(PREFIX))
             if words[0] and await self.run(words, LOOKING):
-                self._seen[location] = time.monotonic()
+                self._seen.note(location)
                 return True
         return False
 

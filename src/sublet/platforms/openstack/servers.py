@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 from sublet.booking.model.job import Job, JobState, State
 from sublet.booking.model.marks import PAUSED
@@ -76,7 +77,7 @@ class SessionServers:
     home: Path
     doors: MachineDoors
     _listened: dict[str, float] = field(default_factory=dict)
-    _locks: dict[str, asyncio.Lock] = field(default_factory=dict)
+    _locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
     transfers: SessionTransfers = field(init=False)
 
     def __post_init__(self) -> None:
@@ -98,7 +99,7 @@ class SessionServers:
         return self.prefix + name_session(key)
 
     def lock(self, key: str) -> asyncio.Lock:
-        """Return the lock under which anything is done about a session."""
+        """Return the lock under which anything is done about a session; it exists while someone uses it."""
         return self._locks.setdefault(key, asyncio.Lock())
 
     # Creating

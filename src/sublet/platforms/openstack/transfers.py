@@ -49,11 +49,11 @@ class SessionTransfers:
 
     async def forget(self, key: str) -> None:
         """Stop a session's transfers and connections."""
-        self._troubles.pop(key, None)
-        self._failed.pop(key, None)
         if task := self._working.get(key):
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
+        self._troubles.pop(key, None)
+        self._failed.pop(key, None)
         await self.doors.leave(key)
 
     async def close(self) -> None:
