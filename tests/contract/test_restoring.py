@@ -79,6 +79,6 @@ s2\tbob\tCOPY public.sessions (id) FROM stdin;
 
 SELECT pg_catalog.setval('public.events_id_seq', 12, true);
 """
-    assert read_dump(dump.splitlines(keepends=True)) == {"events": 12, "sessions": 2}
+    assert read_dump(dump.splitlines(keepends=True)) == (12, 2)
     unused = "SELECT pg_catalog.setval('public.events_id_seq', 1, false);"
-    assert read_dump([unused]) == {"events": 0, "sessions": 0}
+    assert read_dump([unused]) == (0, 0)

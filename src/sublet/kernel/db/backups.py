@@ -74,13 +74,13 @@ def make_backup(home: Home, database: str, to: Path, version: str, config: Path 
         with tempfile.TemporaryDirectory(prefix=".backup-", dir=to.parent) as place:
             copied = copy_of(database)
             copied.save(Path(place) / DATABASE)
-            facts = copied.look_at(Path(place) / DATABASE)
+            counts = copied.count(Path(place) / DATABASE)._asdict()
             named = {DATABASE: Path(place) / DATABASE, **dict(_files(Path(home.root)))}
             if config:
                 named["config.toml"] = config
             files = {name: _digest(path) for name, path in named.items()}
             made = _now()
-            manifest = BackupManifest(sublet=version, created=made, database=copied.kind, files=files, **facts)
+            manifest = BackupManifest(sublet=version, created=made, database=copied.kind, files=files, **counts)
             part = Path(place) / "backup.tar.gz"
             _pack(part, named, manifest)
             os.link(part, to)  # unlike a rename, it never replaces a file
@@ -111,7 +111,7 @@ def restore_backup(
                 why = f"it is of a {manifest.database} database, and the settings name a {copied.kind} one"
                 raise NotRestored(file=file, why=why, hint="Use the settings of the service that it was made of.")
             copied.check(staging / DATABASE)
-            manifest = dataclasses.replace(manifest, **copied.look_at(staging / DATABASE))
+            manifest = dataclasses.replace(manifest, **copied.count(staging / DATABASE)._asdict())
             write_record(str(staging), DatabaseRecord(copied.address, manifest.events))
             there = [] if is_copy else _entries(root)
             _check_unused(root, there, copied, file, replace=replace)
@@ -142,7 +142,7 @@ def _take_copy(file: Path, staging: Path) -> BackupManifest:
     copied = copy_of(f"{SQLITE}{to}")
     copied.check(to)
     made = datetime.fromtimestamp(file.stat().st_mtime, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return BackupManifest(sublet="", created=made, database=copied.kind, **copied.look_at(to))
+    return BackupManifest(sublet="", created=made, database=copied.kind, **copied.count(to)._asdict())
 
 
 def _check_unused(root: Path, there: list[str], copied: DatabaseCopy, file: Path, *, replace: bool) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from sublet.kernel.db.engine import address_of
@@ -36,6 +36,13 @@ class CopyFailed(Exception):
         self.why, self.hint = why, hint
 
 
+class DatabaseCounts(NamedTuple):
+    """How much a copy of a database has."""
+
+    events: int  # ever recorded
+    sessions: int
+
+
 class DatabaseCopy(Protocol):
     """How one kind of database is copied and restored; its methods raise CopyFailed."""
 
@@ -53,7 +60,7 @@ class DatabaseCopy(Protocol):
     def save(self, to: Path) -> None:
         """Write a consistent copy of the database."""
 
-    def look_at(self, copy: Path) -> dict[str, int]:
+    def count(self, copy: Path) -> DatabaseCounts:
         """Return how many events and sessions a copy has."""
 
     def check(self, copy: Path) -> None:
@@ -108,14 +115,14 @@ class SqliteCopy:
         if wrong := _integrity(to):
             raise CopyFailed(f"{self.file} is damaged: {wrong}", "`sublet doctor` says what to do.")
 
-    def look_at(self, copy: Path) -> dict[str, int]:
+    def count(self, copy: Path) -> DatabaseCounts:
         """Count the events and sessions in a copy."""
         try:
             with closing(sqlite3.connect(copy)) as connection:
                 events, sessions = (connection.execute(query).fetchone() for query in (EVENTS, SESSIONS))
         except sqlite3.Error as error:
             raise CopyFailed(f"it is not a database of Sublet: {error}", "Take another file.") from error
-        return {"events": events[0] if events else 0, "sessions": sessions[0]}
+        return DatabaseCounts(events[0] if events else 0, sessions[0])
 
     def check(self, copy: Path) -> None:
         """Raise CopyFailed if SQLite's integrity check of the copy fails."""
@@ -160,7 +167,7 @@ class PostgresCopy:
         self._run("pg_dump", "--format=custom", "--no-owner", f"--file={to}")
         os.chmod(to, 0o600)
 
-    def look_at(self, copy: Path) -> dict[str, int]:
+    def count(self, copy: Path) -> DatabaseCounts:
         """Count the events and sessions in a dump."""
         tables = ("--table=events_id_seq", "--table=sessions")
         argv = [_program("pg_restore"), "--data-only", *tables, "--file=-", str(copy)]
@@ -205,19 +212,19 @@ class PostgresCopy:
         return urlunsplit(plain), unquote(password)
 
 
-def read_dump(lines: Iterable[str]) -> dict[str, int]:
+def read_dump(lines: Iterable[str]) -> DatabaseCounts:
     """Return how many events ever and sessions a PostgreSQL dump has, from its rows and sequences as text."""
-    counts, table = {"events": 0, "sessions": 0}, ""
+    events, sessions, table = 0, 0, ""
     for line in lines:
         text = line.rstrip("\n")
         if table:
             table = "" if text == END_OF_ROWS else table
-            counts["sessions"] += table == "sessions"
+            sessions += table == "sessions"
         elif rows := DUMPED_ROWS.fullmatch(text):
             table = rows[1]
         elif sequence := DUMPED_SEQUENCE.fullmatch(text):
-            counts["events"] = int(sequence[1]) if sequence[2] == "true" else 0
-    return counts
+            events = int(sequence[1]) if sequence[2] == "true" else 0
+    return DatabaseCounts(events, sessions)
 
 
 def _program(name: str) -> str:
