@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sublet.booking.model.request import Executable
+from sublet.booking.model.request import Compute, Executable, Request, Volume
 from sublet.kinds.command import COMMAND
 from sublet.kinds.container import DOCKER
 from sublet.kinds.interactive import INTERACTIVE
@@ -43,6 +43,12 @@ def test_a_notebook_runs_by_papermill_by_a_kernel_or_in_an_image() -> None:
     assert names(notebook(image=IMAGE), *tools) == inside, "who names an image wants that one"
     assert names(notebook(image="docker-archive:/home/ann/a.tar"), "python3", "podman") == [("podman", False)]
     assert refusals(notebook(image="no such/ image")) == ["executable.image.locations[0]"]
+
+
+def test_a_notebook_in_an_image_is_not_said_to_run_without_a_container() -> None:
+    request = Request(notebook(image=IMAGE), compute=Compute(volumes=(Volume("in", "/input/cube", "cube"),)))
+    (reason,) = NOTEBOOK.check(request.executable, request)
+    assert reason.message == "a notebook sees the volume in below its working directory, not at /input/cube."
 
 
 def test_jupyterlab_runs_in_an_image_by_tools_whose_ports_can_be_reached() -> None:

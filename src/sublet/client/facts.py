@@ -87,6 +87,8 @@ class OfferList(Sequence[O], Generic[O]):
     def hints(self) -> tuple[ReasonView, ...]:
         """Advice from earlier runs, calendars and prices; follow a hint by asking again with its `field` changed.
 
+        For example::
+
             offers = client.ask(run=["python", "sim.py"], **{hint.field: hint.nearest})
         """
         return tuple(reason for reason in self.view.reasons if reason.kind == HINT)

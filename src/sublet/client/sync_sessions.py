@@ -120,6 +120,8 @@ class Session(SessionFacts):
     def send(self, to: str, path: str = "*") -> tuple[SentFileView, ...]:
         """Send result files that match a pattern, or all, to your own storage; files sent before aren't sent again.
 
+        For example::
+
             session.send("s3://bucket/run1/", "out/*.nc")
         """
         lines = SentLines()
@@ -129,6 +131,8 @@ class Session(SessionFacts):
 
     def fetched(self) -> None:
         """Confirm that the results were downloaded, so that a platform where Sublet is a guest can remove them.
+
+        For example::
 
             session.archive("results.tar.gz")
             session.fetched()

@@ -92,13 +92,12 @@ def tell_only_node(fields: Mapping[str, Any], nodes: int) -> dict[str, str]:
 
 
 def check_local_volumes(request: Request, kind: str) -> list[Reason]:
-    """Return reasons for absolute volumes, which a program without a container can't see."""
+    """Return reasons for volumes at absolute paths, which this kind doesn't support."""
     return [
         Reason(
             NOT_SUPPORTED,
             "compute.volumes",
-            f"{kind} runs without a container, so it sees the volume {volume.name or volume.path} below its working"
-            f" directory, not at {volume.path}.",
+            f"{kind} sees the volume {volume.name or volume.path} below its working directory, not at {volume.path}.",
             wanted=volume.path,
             nearest=volume.path.lstrip("/") or "input",
         )
