@@ -11,7 +11,7 @@ from sublet.kernel.ignore import Ignore
 
 
 class LinkLeadsOut(Exception):
-    """A link in a folder leads out of it, nowhere, or in a circle."""
+    """A symbolic link in a folder points outside of it, is broken, or forms a loop."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import httpx2
 
 
 class NotPublic(Exception):
-    """The name leads to this machine or to a private network; the message says so."""
+    """A host name has a non-public address, such as one of this machine or a private network; the message names it."""
 
 
 async def public_addresses(host: str, port: int) -> list[str]:

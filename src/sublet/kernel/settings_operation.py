@@ -39,7 +39,7 @@ Size = Annotated[int, BeforeValidator(_size)]
 
 
 class LogSettings(BaseModel):
-    """Where the service's log goes, and when it rotates. SIGHUP has the file opened anew, as logrotate needs it."""
+    """Where the service's log goes, and when it is rotated. On SIGHUP the file is reopened, as logrotate requires."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

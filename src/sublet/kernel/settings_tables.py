@@ -25,7 +25,7 @@ Duration = Annotated[timedelta, BeforeValidator(_duration)]
 
 
 class AnnexSettings(BaseModel):
-    """Where HTCondor jobs wait, and where pilots come to run them."""
+    """The access point where HTCondor jobs are queued, and how pilots connect to it and to the service."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -108,7 +108,7 @@ class OidcSettings(BaseModel):
 
 
 class TokenSettings(BaseModel):
-    """How long a gateway's tokens count."""
+    """How long a gateway's tokens are valid."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -144,7 +144,7 @@ class MailSettings(BaseModel):
 
 
 class HookSettings(BaseModel):
-    """Who is told of changes: calls to addresses, and letters."""
+    """Hooks, which notify people and programs of changes to sessions, by mail and by webhook."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -203,7 +203,7 @@ class Maintainer(BaseModel):
 
 
 class RegistryLogin(BaseModel):
-    """An account at a registry that shows its images only to those who sign in."""
+    """An account at a container registry whose images can be pulled only after signing in."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -102,7 +102,7 @@ def make_inside(given: Mapping[str, Any], recipe: Recipe, setting: Setting) -> t
     port = recipe.port or INNER_PORT
     inner = {
         "base_url": setting.base_url,
-        "host": "0.0.0.0",  # noqa: S104 - of the container, and who comes to it has passed the door
+        "host": "0.0.0.0",  # noqa: S104 - inside the container; requests reach it only through the gate
         "port": str(port),
         "socket": f"{in_image.WORK}/{SOCKET}",
     }

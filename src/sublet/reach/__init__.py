@@ -1,1 +1,1 @@
-"""How a command gets to a machine: this one, or another over OpenSSH."""
+"""Runs commands and transfers files, on this machine or by OpenSSH."""

@@ -10,7 +10,7 @@ from sublet.reach.target import Target
 
 
 async def ask_ssh(argv: tuple[str, ...], seconds: float = 5.0) -> tuple[int, str]:
-    """Run an ssh command that asks nothing; return its exit code (255 if it hangs) and its output."""
+    """Run an ssh command that needs no input; return its exit code (255 if it hangs) and its output."""
     process = await asyncio.create_subprocess_exec(
         *argv, stdin=DEVNULL, stdout=PIPE, stderr=asyncio.subprocess.STDOUT, start_new_session=True
     )

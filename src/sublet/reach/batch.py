@@ -1,4 +1,4 @@
-"""Many commands in one exec of a remote `sh`, and the parser of their answers.
+"""A script that runs many commands in one exec of a remote `sh`, and the parser of its output.
 
 Both output streams carry random marks, so that the output of a login shell's startup files is skipped; bytes are kept
 as they are. Nothing is written to the remote disk. The remote machine needs a POSIX sh with head, cat and base64;
@@ -20,7 +20,7 @@ from sublet.kernel.errors import PlatformRefused
 from sublet.reach.port import Command, Outcome
 
 # Every login shell can read this (sh, csh and fish alike): no "!", no backslash, no newline. Each script is preceded by
-# its length and its last word, so a script that was cut short isn't run.
+# its length and its end mark, so a script that was cut short isn't run.
 LISTEN = (
     'exec sh -c \'cd; while read -r n k; do s=$(head -c "$n"); case $s in *"$k") (eval "$s");; *) exit 1;; esac; done\''
 )
@@ -53,7 +53,7 @@ class Batch:
                 yield command.stdin
 
     def line(self) -> str | None:
-        """Return the batch as one command line for a login shell, or None if it is long or a command reads stdin.
+        """Return the batch as one command line for a login shell, or None if it is too long or a command reads stdin.
 
         A command line saves a round trip, but everyone on that machine can see it, and stdin may be secret.
         """
@@ -69,7 +69,7 @@ class Batch:
         return encode("".join(lines)) + b"#" + self._end
 
     def has_begun(self, stdout: bytes | bytearray) -> bool:
-        """Whether the remote `sh` had started to run the batch."""
+        """Whether the remote `sh` has started to run the batch."""
         return self._mark(0) in stdout
 
     def over(self, stream: bytes | bytearray, since: int = 0) -> bool:

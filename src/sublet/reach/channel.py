@@ -1,4 +1,4 @@
-"""A process that ends in a listening `sh`, and the exchange of batches with it."""
+"""A process, such as ssh, at whose far end a `sh` waits for batches, and the exchange of batches with it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sublet.reach.port import Outcome
 _SLICE = 1 << 18
 _WIDE = 1 << 20  # bytes that a stream's pipe should hold; usually 64 KiB
 _MOST = 1 << 28  # bytes accepted from one stream, so that a runaway command can't fill the service's memory
-_LEAVE = 0.25  # seconds to wait for a process to exit: its output is complete, but a child of a login shell may hold it
+_LEAVE = 0.25  # seconds to wait for a process to exit: its output is complete, but a login shell's child may delay it
 _LAST = 2.0  # seconds to wait for a process to exit after it has closed its streams
 _MERCY = 5.0  # seconds between SIGTERM and SIGKILL for a command that takes too long
 _STDOUT, _STDERR = 1, 2
@@ -86,12 +86,12 @@ class Channel(asyncio.SubprocessProtocol):
             return batch.read(self._said[_STDOUT], self._said[_STDERR])
         finally:
             feeding.cancel()
-            await asyncio.gather(feeding, return_exceptions=True)  # lets a cancellation of this task through
+            await asyncio.gather(feeding, return_exceptions=True)  # ignores the feeder's cancellation, but not our own
             for stream in self._said.values():
                 stream.clear()
 
     async def answer(self, given: bytes, seconds: float) -> Outcome:
-        """Send stdin to a process that is the command itself, and return its outcome once it has ended.
+        """Send stdin to a process that runs the command directly, without a `sh`; return its outcome once it has ended.
 
         After `seconds` the command gets SIGTERM and then SIGKILL, and its exit code is that of `timeout`. Processes
         that it left in the background aren't waited for.
@@ -106,7 +106,7 @@ class Channel(asyncio.SubprocessProtocol):
                         self._news.clear()
         finally:
             feeding.cancel()
-            await asyncio.gather(feeding, return_exceptions=True)  # lets a cancellation of this task through
+            await asyncio.gather(feeding, return_exceptions=True)  # ignores the feeder's cancellation, but not our own
         code = self._transport.get_returncode() or 0
         shown_code = STOPPED if late else code if code >= 0 else 128 - code
         return Outcome(shown_code, bytes(self._said[_STDOUT]), bytes(self._said[_STDERR]))
@@ -148,7 +148,7 @@ class Channel(asyncio.SubprocessProtocol):
                 await self._ended.wait()
 
     async def _until_ended(self, seconds: float) -> bool:
-        """Wait for the process to end, at last with SIGTERM and SIGKILL; return whether a signal was needed."""
+        """Wait for the process to end, and send SIGTERM, then SIGKILL, if it is late; return whether it was."""
         for number, patience in ((signal.SIGTERM, seconds), (signal.SIGKILL, _MERCY)):
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(patience):
@@ -169,7 +169,7 @@ class Channel(asyncio.SubprocessProtocol):
         return bytes(self._said[_STDERR]).decode("utf-8", "replace")
 
     async def close(self) -> None:
-        """Let the far side end by itself for a moment, then kill it."""
+        """Give the far side a moment to end by itself, then kill the process."""
         self._stdin.close()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_LEAVE):

@@ -99,7 +99,7 @@ async def _fetch_group(reach: Reach, group: Sequence[TransferEntry], counter: Co
         if whole and digests.get(entry.there) in (None, hashlib.sha256(content).hexdigest()):
             await asyncio.to_thread(_write, entry, content)
             counter.add(entry.size)
-        else:  # a file can't be read or has changed: fetch each alone, for its own error
+        else:  # a file can't be read or has changed: fetch each one alone, to find out which
             await _fetch_large(reach, entry, counter)
 
 

@@ -1,4 +1,4 @@
-"""This machine: a single command is started directly, several in one `sh`, with the same batches as over ssh."""
+"""A reach for this machine: it starts a single command directly, and runs several in one `sh`, like those over ssh."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class Login:
         return self.reach.visit is not None or self.target.door.exists() or await master(self.target) is not None
 
     async def close(self) -> None:
-        """Close the login with everything that uses it."""
+        """Close the login and everything that uses it."""
         if self.target.socket.exists():
             await ask_ssh(self.target.to_close())
         for path in (self.target.socket, self.target.record):

@@ -1,4 +1,4 @@
-"""A stream from here to a program on another machine, stored nowhere on the way."""
+"""Streams data from here to a program on another machine, without writing it to a disk on the way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ssh's questions, passed to a program; an answer is never in a file or in the process list."""
+"""Passes ssh's questions to a callback; an answer never appears in a file or in the process list."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ Prompter = Callable[[Prompt], Awaitable[str | None]]  # None: the person doesn't
 
 
 async def nobody(prompt: Prompt) -> str | None:
-    """Answer no prompt: for a service account, which signs in with a key or a certificate only."""
+    """Give no answer: for a service account, which signs in with a key or a certificate only."""
     return None
 
 
 @contextlib.asynccontextmanager
 async def answering(prompter: Prompter, within: Path) -> AsyncIterator[dict[str, str]]:
-    """Answer ssh's questions with `prompter`; yield the variables that make ssh ask there and not in a terminal."""
+    """Answer ssh's questions with `prompter`; yield the environment variables that make ssh ask it, not a terminal."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         text = os.fsdecode(await reader.read(_MOST))

@@ -28,7 +28,7 @@ class HostKey(StrEnum):
 
 
 def read_refusal(platform: str, host: str, words: str) -> PlatformRefused | PlatformUnreachable:
-    """Return the error for an ssh that couldn't sign in, with ssh's own message."""
+    """Return the error for a failed ssh login, with ssh's own message."""
     why = last_words(words)
     if _CHANGED.search(words):
         match = re.search(r"fingerprint for the \S+ key sent by the remote host is\s+(\S+)", words)

@@ -29,7 +29,7 @@ from sublet.reach.files import (
 )
 from sublet.reach.port import Command, Progress, Reach, as_is
 
-# A line follows each file: if the line is missing, the file was cut short, and no extra process is needed to see it.
+# A line follows each file: if the line is missing, the file was cut short, and no extra process is needed to notice.
 _PUT = """while [ $# -gt 0 ]; do
     umask "$2"
     head -c "$1" >"$4" && read -r whole || exit
@@ -63,7 +63,7 @@ async def send(reach: Reach, source: Path, target: str, progress: Progress) -> N
 
 
 def _tree(source: Path, target: str) -> tuple[list[str], list[TransferEntry]]:
-    """Return the directories to create there and the files to send."""
+    """Return the directories to create on the remote machine, and the files to send."""
     try:
         if not source.is_dir():
             parent = str(PurePosixPath(target).parent)
@@ -85,7 +85,7 @@ def _entry(path: Path, there: str) -> TransferEntry:
 
 
 async def _missing(reach: Reach, entries: Sequence[TransferEntry], counter: Counter) -> list[TransferEntry]:
-    """Return the entries that aren't there yet with the same content."""
+    """Return the entries whose content isn't on the remote machine yet; count the others as done."""
     missing = []
     for chunk in groups(entries, sys.maxsize):
         sizes = await reach.run(to_sizes([entry.there for entry in chunk]))

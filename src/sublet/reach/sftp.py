@@ -67,7 +67,7 @@ class SftpClient:
             await client._end()
 
     async def find(self, path: str, *, follow: bool = True) -> RemoteEntry:
-        """Return what is at a path; a symbolic link is resolved if `follow` is set."""
+        """Return the attributes of a path; a symbolic link is resolved if `follow` is set."""
         body = await self._ask(Packet.STAT if follow else Packet.LSTAT, pack_text(path), wanted=Packet.ATTRS)
         return PacketBody(body).read_entry()
 

@@ -1,4 +1,4 @@
-"""Commands on another machine over OpenSSH, through the one connection that a person has opened."""
+"""Commands on another machine over OpenSSH, through one shared connection that a person opened."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from sublet.reach.visit import Visit, through_door
 
 CHANNELS = 4  # sshd allows 10 by default; the person's own terminals may share the connection
 STREAMS = 2  # channels in addition to these, for large streams
-_SSH_ITSELF = 255  # the exit code of ssh itself
+_SSH_ITSELF = 255  # the exit code when ssh itself fails
 _PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8)  # seconds between attempts while no channel is free
 _ALONE = re.compile(r"exchange_identification|banner exchange|UNKNOWN port")  # there was no connection to share
 _FRESH = 30.0  # seconds for which "the host answers" is cached
@@ -47,7 +47,7 @@ class SshReach(ShellReach):
         self._certificate: tuple[float, datetime | None] = (-_FRESH, None)
 
     async def exchange(self, batch: Batch, seconds: float) -> list[Outcome]:
-        """Run a batch there; retry while the remote side has no free channel."""
+        """Run a batch on the machine; retry while its sshd has no free channel."""
         try:
             if self.visit is not None:
                 return await self.visit.exchange(batch, seconds)
@@ -61,7 +61,7 @@ class SshReach(ShellReach):
             raise await self._meaning(cut) from cut
 
     async def pour(self, argv: tuple[str, ...], pieces: AsyncIterator[bytes]) -> Outcome | None:
-        """Run a program that reads a stream, on its own channel of the shared connection."""
+        """Run a program that reads a stream, on its own channel; return None if there is no shared connection."""
         if self.visit is not None or self.target.door.exists() or not self.target.socket.exists():
             return None
         async with self._streams:

@@ -82,7 +82,7 @@ class Target:
         return self._ssh("-S", str(self.socket), "-O", "check")
 
     def to_tunnel(self, what: str, path: Path, far: str) -> tuple[str, ...]:
-        """Return the command to `forward` or `cancel` a tunnel from a local socket, and none of the person's own."""
+        """Return the command to `forward` or `cancel` a tunnel from a local socket, without the person's own ones."""
         return ("ssh", "-F", "none", "-S", str(self.socket), "-O", what, "-L", f"{path}:{far}", "--", self.host)
 
     def to_close(self) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Tunnels through a shared login to servers behind it, each with a Unix socket of this user.
 
 The process that holds the login open carries the tunnels, so they last as long as the login; after the next login they
-are opened again. The servers themselves must control access, since other users over there can reach the same ports.
+are opened again. The servers themselves must control access, since other users there can reach the same ports.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Tunnels:
                 file.unlink(missing_ok=True)
 
     def _carrier(self) -> tuple[int, int]:
-        """Return an identifier of the shared connection; a later connection has another."""
+        """Return an identifier of the shared connection; a later connection has a different one."""
         try:
             status = self.target.socket.stat()
         except FileNotFoundError:

@@ -41,7 +41,7 @@ class UnattendedReach(ShellReach):
     def __init__(self, login: Login, key: str, holding: Holding | None = None) -> None:
         """Use a login that this key opens, with the certificate beside it or in the login's options.
 
-        `holding` provides a key that isn't a file to ssh while a login is being opened.
+        `holding` makes a key that isn't in a file available to ssh while the login is being opened.
         """
         super().__init__(login.reach.name)
         self._login = login
@@ -52,7 +52,7 @@ class UnattendedReach(ShellReach):
         self._refused: tuple[float, object, AccountRefused] | None = None
 
     async def exchange(self, batch: Batch, seconds: float) -> list[Outcome]:
-        """Run a batch there, opening the login first if needed."""
+        """Run a batch on the machine, opening the login first if needed."""
         try:
             return await self._login.reach.exchange(batch, seconds)
         except LoginNeeded:  # nothing was sent

@@ -1,7 +1,7 @@
-"""One deliberate login, where a centre forbids shared connections: batches go one after another, then it ends.
+"""A one-off login, for centres that forbid shared connections: it runs batches one after another, then ends.
 
-The person's terminal may hold it while the service has the work: so it has a door, a private socket of this uid's,
-through which other processes bring their batches.
+A person's terminal may hold the login while the service has the batches to run. So the login has a door: a private
+socket through which other processes of the same uid send their batches.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LENGTH = struct.Struct(">Q")
 
 
 class Visit:
-    """One connection that nothing else shares, open for as long as a person lets it."""
+    """An unshared connection, which runs one batch at a time until it fails or its holder closes it."""
 
     def __init__(self, channel: Channel) -> None:
         """Use an open channel."""
@@ -37,7 +37,7 @@ class Visit:
         self.over = False
 
     async def exchange(self, batch: Batch, seconds: float) -> list[Outcome]:
-        """Bring a batch there and its outcomes back; raises Cut and TimeoutError, and then it is over."""
+        """Run a batch and return its outcomes; after any error, such as Cut or TimeoutError, the visit is over."""
         self._busy += 1
         try:
             async with self._turn:
@@ -45,7 +45,7 @@ class Visit:
                     raise NotSent("the connection is closed")
                 try:
                     return await self._channel.exchange(batch, seconds)
-                except BaseException:  # whatever came between: the streams are no longer in step
+                except BaseException:  # including cancellation: the streams are out of sync now
                     self.over = True
                     raise
         finally:
@@ -53,14 +53,14 @@ class Visit:
             self._last = time.monotonic()
 
     async def quiet(self, seconds: float) -> None:
-        """Return when it is over, or when nobody has brought anything for so long."""
-        while not self.over and (self._busy or time.monotonic() - self._last < seconds):  # noqa: ASYNC110 - a time, no event
+        """Wait until the visit is over, or until no batch has been run for this many seconds."""
+        while not self.over and (self._busy or time.monotonic() - self._last < seconds):  # noqa: ASYNC110 - a timeout
             await asyncio.sleep(min(seconds, 0.5))
 
 
 @contextlib.asynccontextmanager
 async def open_door(visit: Visit, path: Path) -> AsyncIterator[None]:
-    """Let other processes of this uid bring their batches to a visit while the block lasts."""
+    """Let other processes of this uid run batches over a visit while the block runs."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         _put(writer, await _serve(visit, await _take(reader)))
@@ -71,12 +71,12 @@ async def open_door(visit: Visit, path: Path) -> AsyncIterator[None]:
 
 
 async def through_door(path: Path, batch: Batch, seconds: float) -> list[Outcome]:
-    """Bring a batch to a visit that another process holds; raises as the visit itself does."""
+    """Run a batch over a visit that another process holds; raise the same errors as `Visit.exchange`."""
     try:
         reader, writer = await asyncio.open_unix_connection(path)
     except OSError as error:
         with contextlib.suppress(OSError):
-            os.unlink(path)  # who held it was killed
+            os.unlink(path)  # left by a process that was killed
         raise NotSent("you are not signed in") from error
     try:
         asked = [{"argv": c.argv, "stdin": _text(c.stdin), "seconds": c.seconds} for c in batch.commands]

@@ -1,1 +1,1 @@
-"""The service as a process: its HTTP application, put together, and the servers, sockets and signals around it."""
+"""The service as a process: it assembles the HTTP application, and handles its servers, sockets and signals."""

@@ -75,7 +75,7 @@ class Acceptor:
             self._take(accepted, address[0] if isinstance(address, tuple) else "")
 
     def _rest(self, error: OSError) -> None:
-        """Pause accepting for a moment; a shorter one if an idle connection could be closed."""
+        """Pause accepting for a moment; resume sooner if an idle connection could be closed."""
         loop = asyncio.get_running_loop()
         loop.remove_reader(self.listener.fileno())
         log.warning("connection.not-accepted", why=error.strerror)

@@ -1,4 +1,4 @@
-"""Interactive sessions under their own host name, so that for a browser they are another site than the service.
+"""Interactive sessions under their own host name, so that a browser treats them as a separate site.
 
 Where each session has its own host, all paths of that host belong to the session. So an application that doesn't know
 the path at which it is served, and requests `/static/app.js`, gets that file.

@@ -114,7 +114,7 @@ def make_app(service: Service, owner: str = "") -> FastAPI:
     app.add_middleware(HeadIsGet)
     if service.settings.sessions_url:
         app.add_middleware(Apart, address=service.settings.sessions_url)
-    app.add_middleware(ServerErrorMiddleware, handler=answer_unexpected)  # inside, so that a 500 is counted, too
+    app.add_middleware(ServerErrorMiddleware, handler=answer_unexpected)  # inside AnswerHeads, so that a 500 is counted
     app.add_middleware(AnswerHeads, change=lambda scope, head: add_version(scope, count_answer(scope, head)))
     app.add_middleware(Turnstile, measure_backlog=service.store.measure_backlog)
     if service.settings.origins:

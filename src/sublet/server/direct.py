@@ -1,4 +1,4 @@
-"""Direct calls of endpoints that take only a request and parts of its path, without FastAPI's parameter handling."""
+"""Calls endpoints that take only a request and parts of its path directly, without FastAPI's parameter handling."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def call_directly(route: BaseRoute) -> BaseRoute:
 
     FastAPI would resolve parameters and dependencies, and close them again, for each request.
     """
-    if type(route) is APIRoute and _reads_for_itself(route):  # subclasses have their own answers to errors
+    if type(route) is APIRoute and _reads_for_itself(route):  # subclasses answer errors in their own way
         endpoint, name = route.endpoint, route.dependant.request_param_name
 
         async def handle(request: Request) -> Response:

@@ -15,7 +15,7 @@ class HeadIsGet:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a HEAD request on as GET, and cancel it once its headers are sent, so that no stream goes on unread."""
+        """Pass a HEAD request on as GET, and cancel it once its headers are sent, so that no unread stream goes on."""
         if scope["type"] != "http" or scope["method"] != "HEAD":
             await self.app(scope, receive, send)
             return

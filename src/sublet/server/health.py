@@ -21,7 +21,7 @@ from sublet.service import Service
 router = APIRouter(tags=["Operation"])
 
 
-LATELY = timedelta(days=1)  # how long after a step of the clock it is reported
+LATELY = timedelta(days=1)  # how long a step of the clock is reported
 WHY = "It is there, and can't carry sessions on: `problem` says why."
 FAILING: Any = {503: {"model": HealthView, "description": WHY}}
 

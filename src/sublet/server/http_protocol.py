@@ -1,4 +1,4 @@
-"""uvicorn's HTTP protocol with time limits: a request has to arrive, and an answer has to be read."""
+"""uvicorn's HTTP protocol with time limits: a request has to arrive, and an answer has to be read, in time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class TimedProtocol(H11Protocol):
         super().connection_made(self._joined)  # type: ignore[arg-type]
 
     def data_received(self, data: bytes) -> None:
-        """Take part of a request; its first byte starts the time limit."""
+        """Receive part of a request; its first byte starts the time limit."""
         if self._since is None:
             self._since = self.loop.time()
         before = self.cycle
@@ -53,7 +53,7 @@ class TimedProtocol(H11Protocol):
         self._mark(idle=self.cycle.more_body)
 
     def on_response_complete(self) -> None:
-        """Start the time limit anew if the next request has already arrived, or else mark the connection idle."""
+        """Restart the time limit if the next request has already arrived, or else mark the connection idle."""
         self._since, self._arrived = None, 0
         before = self.cycle
         super().on_response_complete()
@@ -98,12 +98,12 @@ class TimedProtocol(H11Protocol):
         return self.cycle is not None and not self.cycle.response_complete and not self.cycle.more_body
 
     def _earn_time(self) -> float:
-        """Return the seconds that the part of a body that has arrived adds to its time limit; a head adds none."""
+        """Return how many seconds the received part of a body adds to its time limit; a head adds none."""
         is_body = self.cycle is not None and not self.cycle.response_complete
         return self._arrived / LEAST_RATE if is_body else 0.0
 
     def _give_up(self) -> None:
-        """Close the connection, answering that the request was too slow if one was begun and isn't answered yet."""
+        """Close the connection, answering that the request was too slow if one has begun and isn't answered yet."""
         waits = self.cycle is None or self.cycle.response_complete  # for the head of a request
         if self.conn.trailing_data[0] if waits else not self.cycle.response_started:
             self.transport.write(raw_response(RequestTooSlow()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-ENOUGH = 1 << 14  # bytes that are sent at once, so that a long answer still notices when the client doesn't read
+ENOUGH = 1 << 14  # bytes of a write that is sent immediately, so that a long answer pauses if the client doesn't read
 
 
 class JoinedWrites:
@@ -18,7 +18,7 @@ class JoinedWrites:
         self._unsent: list[bytes] = []
 
     def write(self, data: bytes) -> None:
-        """Send data in the next turn of the event loop, together with what else is written until then."""
+        """Send data in the next turn of the event loop, together with everything else written until then."""
         if not data:
             return
         if not self._unsent:

@@ -54,7 +54,7 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept connections from these sockets."""
         acceptors = [self._make_acceptor(listener) for listener in sockets or ()]
-        self.servers: Sequence[Any] = acceptors  # type: ignore[assignment]  # it closes them, and no more
+        self.servers: Sequence[Any] = acceptors  # type: ignore[assignment]  # uvicorn only closes them
         self._looked = asyncio.get_running_loop().time()
         for acceptor in acceptors:
             acceptor.start()
@@ -124,7 +124,7 @@ class PilotListener:
         self._turn = asyncio.Lock()
 
     async def open(self, address: str, port: int, key: Path, certificate: Path) -> int:
-        """Listen on this address and port (0: choose a free one), unless it does so already; return the port."""
+        """Listen on this address and port (0: choose a free one), unless it is open already; return the port."""
         async with self._turn:
             if self._open and (self._open.address != address or self._open.task.done()):
                 await self._close()

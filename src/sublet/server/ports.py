@@ -25,7 +25,7 @@ class Listening:
 
 
 def listen_tcp(host: str, port: int, home: Home | None = None) -> Listening:
-    """Bind this port; for 0, the last port of this home or else a free one. Without a home no port is remembered."""
+    """Bind this port or, if it is 0, the home's last port or else a free one; without a home no port is remembered."""
     before = read_port(home) if home and not port else 0
     listener = _try_port(host, before) if before else None
     moved_from = before if before and listener is None else 0

@@ -66,7 +66,7 @@ def run(options: ServeOptions) -> None:
 
 
 def spare_collector() -> None:
-    """Exclude the objects that exist from garbage collection, and collect new ones less often.
+    """Exclude all objects that exist now from garbage collection, and collect new ones less often.
 
     Otherwise all requests pause again and again while the collector scans modules, routes and tables.
     """

@@ -21,7 +21,7 @@ AT_ONCE = frozenset({"/health"})  # a monitor must learn that the service is bus
 class Turnstile:
     """Middleware that starts requests in the order of arrival, a few at a time, and gives writes priority.
 
-    The writer's thread needs Python's lock for each of its statements, and hardly gets it from an event loop that is
+    The writer's thread needs Python's lock for each of its statements, and rarely gets it from an event loop that is
     busy with requests. Without this class, accepting an offer takes seconds while reading takes milliseconds.
     """
 

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class NoGlance(Exception):
-    """It could not be looked at once; the readers can."""
+    """The read can't be done in the event loop now, so it has to be left to the readers' threads."""
 
 
 class Glances:

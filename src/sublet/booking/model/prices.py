@@ -96,7 +96,7 @@ def read_period(text: str) -> Recurring:
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What each thing costs for an hour; nothing, unless the operator says so."""
+    """What each resource costs per hour, in money, energy and carbon; all are zero unless the operator sets them."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = _FORBID
 

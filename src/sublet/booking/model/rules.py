@@ -18,10 +18,10 @@ _ANYONE = "*"
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule: refuse what matches `pattern`, refuse all that isn't in `only`, or lower what is above `cap`.
+    """One rule: refuse values that match `pattern` or don't match `only`, or lower values above `cap`.
 
-    A field is a dotted path, as in `executable.image.locations`; it reaches into every item of a list, and `*` stands
-    for any name. Patterns are like those of file names, in any case of letters.
+    A field is a dotted path, such as `executable.image.locations`; it applies to every item of a list, and `*` stands
+    for any name. Patterns are written like those for file names (`*.org`), and ignore case.
     """
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}

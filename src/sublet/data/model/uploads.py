@@ -18,7 +18,7 @@ LATEST = 253402300799  # the last second that a datetime can hold
 
 
 class WrongUpload(ValueError):
-    """What is wrong with what was sent, as a sentence."""
+    """An upload has an invalid name, path or metadata; the message is a sentence that says what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
