@@ -1,1 +1,1 @@
-"""Runs commands and transfers files, on this machine or by OpenSSH."""
+"""Runs commands and transfers files, on this machine or another over OpenSSH."""
