@@ -181,8 +181,11 @@ def visit(site: Site, browser: Browser) -> Iterator[Visit]:
         page = context.new_page()
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
-        page.goto(site.way_in())
-        expect(page.get_by_role("heading", level=1)).to_have_text("When, and where, can I run this?")
+        answer = page.goto(site.way_in())
+        assert answer, "the address that signs in was not opened"
+        assert answer.ok, f"{answer.status} {answer.url}: {page.content()}"
+        heading = page.get_by_role("heading", level=1)
+        expect(heading, f"the page at {page.url}").to_have_text("When, and where, can I run this?")
         return page
 
     yield sign_in
