@@ -39,16 +39,18 @@ class Postgres:
         self._server: subprocess.Popen[bytes] | None = None
         self._made = 0
 
-    def url(self, database: str = "postgres") -> str:
-        """A database's address."""
+    def url(self, database: str = "postgres", without_host: bool = False) -> str:
+        """A database's address; one `without_host` has everything behind the question mark, as on Debian."""
+        if without_host:
+            return f"postgresql:///{database}?host={self._directory}&user={self._user()}&password=it%27s%20not%20asked"
         return f"postgresql://{self._user()}@/{database}?host={self._directory}"
 
-    def create(self) -> str:
+    def create(self, without_host: bool = False) -> str:
         """A new, empty database, and its address."""
         self._made += 1
         name = f"sublet_{self._made}"
         self.sql(f'CREATE DATABASE "{name}" TEMPLATE template0')
-        return self.url(name)
+        return self.url(name, without_host)
 
     def sql(self, statement: str, database: str = "postgres") -> str:
         """Run a statement as the server's owner and return what it says."""

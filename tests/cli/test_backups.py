@@ -194,7 +194,7 @@ def test_a_damaged_database_is_not_backed_up(backup: tuple[Path, set[str]], tmp_
 def test_postgresql_is_dumped_and_put_back(postgres: Postgres, tmp_path: Path) -> None:
     if shutil.which("pg_dump") is None:
         pytest.skip("pg_dump is not here")
-    home, url = tmp_path / "home", postgres.create()
+    home, url = tmp_path / "home", postgres.create(without_host=True)
     home.mkdir(mode=0o700)
     (home / "sublet.toml").write_text(f'database = "{url}"\n')
     serving = Serving(home, *PLAYED)

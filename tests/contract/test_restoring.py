@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sublet.kernel.db.copies import SqliteCopy, read_dump
+from sublet.kernel.db.copies import SqliteCopy, connection_string, read_dump
+from sublet.kernel.db.engine import address_of, postgres_options
 from sublet.kernel.db.moves import Moves
 
 SIDES = ("", "-wal", "-shm")
@@ -82,3 +83,12 @@ SELECT pg_catalog.setval('public.events_id_seq', 12, true);
     assert read_dump(dump.splitlines(keepends=True)) == (12, 2)
     unused = "SELECT pg_catalog.setval('public.events_id_seq', 1, false);"
     assert read_dump([unused]) == (0, 0)
+
+
+def test_a_password_of_postgresql_is_shown_nowhere_however_its_address_names_it() -> None:
+    for url in ("postgresql://u:secret@h:5433/gw", "postgresql:///gw?host=/run&user=u&password=secret"):
+        options = postgres_options(url)
+        assert (options["user"], options["dbname"], options.pop("password")) == ("u", "gw", "secret")
+        assert "secret" not in address_of(url)
+        assert "secret" not in connection_string(options)
+    assert connection_string({"dbname": "it's", "options": "-c a=b\\c"}) == r"dbname='it\'s' options='-c a=b\\c'"

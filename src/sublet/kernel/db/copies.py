@@ -8,14 +8,13 @@ import shutil
 import sqlite3
 import subprocess
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
-from urllib.parse import unquote, urlsplit, urlunsplit
 
-from sublet.kernel.db.engine import address_of
+from sublet.kernel.db.engine import address_of, postgres_options
 from sublet.kernel.db.moves import Moves
 from sublet.kernel.db.record import EVENTS, SQLITE, sqlite_file
 
@@ -195,21 +194,20 @@ class PostgresCopy:
         self._run("pg_restore", *words)
 
     def _run(self, program: str, *words: str) -> str:
-        address, password = self._split()
+        options = postgres_options(self.url)
+        password = options.pop("password", "")  # never in a command's arguments
         environment = {**os.environ, **({"PGPASSWORD": password} if password else {})}
-        argv = [_program(program), f"--dbname={address}", *words]
+        argv = [_program(program), f"--dbname={connection_string(options)}", *words]
         done = subprocess.run(argv, env=environment, capture_output=True, text=True)
         if done.returncode:
             raise CopyFailed(f"{program}: {_last(done.stderr)}")
         return done.stdout
 
-    def _split(self) -> tuple[str, str]:
-        """Return the address without its password, and the password, which must never be in a command's arguments."""
-        parts = urlsplit(self.url)
-        login, _, host = parts.netloc.rpartition("@")
-        user, _, password = login.partition(":")
-        plain = parts._replace(scheme="postgresql", netloc=f"{user}@{host}" if user else host)
-        return urlunsplit(plain), unquote(password)
+
+def connection_string(options: Mapping[str, str]) -> str:
+    """Return libpq's options as one string, quoted: a URL without a host isn't read alike by all that make URLs."""
+    values = {name: value.replace("\\", "\\\\").replace("'", "\\'") for name, value in options.items()}
+    return " ".join(f"{name}='{value}'" for name, value in values.items())
 
 
 def read_dump(lines: Iterable[str]) -> DatabaseCounts:

@@ -168,8 +168,16 @@ def address_of(url: str) -> str:
     return _address(_parse(url))
 
 
+def postgres_options(url: str) -> dict[str, str]:
+    """Return what the address means to libpq (`host`, `dbname`, `password`, …), as the service itself connects."""
+    parsed = _parse(url)
+    _, options = parsed.get_dialect()().create_connect_args(parsed)
+    return {name: str(value) for name, value in options.items()}
+
+
 def _address(url: URL) -> str:
-    return url.set(drivername=url.get_backend_name()).render_as_string(hide_password=True)
+    plain = url.difference_update_query(["password"])
+    return plain.set(drivername=url.get_backend_name()).render_as_string(hide_password=True)
 
 
 def _parse(text: str) -> URL:
