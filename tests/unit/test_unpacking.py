@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
 import stat
 import tarfile
+import tracemalloc
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -143,3 +146,43 @@ def test_a_request_says_what_is_to_be_unpacked_and_it_is_called_without_its_endi
     assert [volume.path for volume in request.compute.volumes] == ["cube"]
     with pytest.raises(BadRequest, match="unpack"):
         read_request({"run": ["true"], "data": [{"location": "/x.tar", "unpack": "yes"}]}, NOW)
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress])
+def test_an_archive_with_a_damaged_header_is_not_taken_for_a_shorter_one(
+    tmp_path: Path, compress: Callable[[bytes], bytes]
+) -> None:
+    folder = tar_in(tmp_path / "data", *(member(name) for name in "abc"), mode="w")
+    content = bytearray((folder / "cube.tar.gz").read_bytes())
+    content[2 * tarfile.BLOCKSIZE + 3] ^= 0xFF  # in the name of the second file
+    (folder / "cube.tar.gz").write_bytes(compress(bytes(content)))
+    with pytest.raises(DataNotThere, match="damaged after 1024 bytes"):
+        unpack_brought(ARCHIVE, folder)
+
+
+@pytest.mark.parametrize("mode", ["w:gz", "w:bz2", "w:xz"])
+def test_damaged_content_is_noticed_by_the_checksum_at_the_end_of_a_compressed_archive(
+    tmp_path: Path, mode: str
+) -> None:
+    folder = tar_in(tmp_path / "data", member("x", os.urandom(1 << 17)), mode=mode)
+    content = bytearray((folder / "cube.tar.gz").read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    (folder / "cube.tar.gz").write_bytes(content)
+    with pytest.raises(DataNotThere, match=r"can't be unpacked|that can be unpacked"):
+        unpack_brought(ARCHIVE, folder)
+
+
+@pytest.mark.parametrize("kind", [tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE, tarfile.XGLTYPE])
+def test_a_header_that_claims_to_be_huge_is_never_read_into_memory(tmp_path: Path, kind: bytes) -> None:
+    info, _ = member("long", type=kind)
+    info.size = 1 << 26
+    (tmp_path / "data").mkdir()
+    with gzip.open(tmp_path / "data" / "x.tar.gz", "wb") as archive:
+        archive.write(info.tobuf(tarfile.USTAR_FORMAT) + bytes(1 << 26))
+    tracemalloc.start()
+    try:
+        with pytest.raises(DataNotThere, match="header that is too large"):
+            unpack_brought(ARCHIVE, tmp_path / "data")
+        assert tracemalloc.get_traced_memory()[1] < 1 << 23
+    finally:
+        tracemalloc.stop()

@@ -6,6 +6,9 @@ touch meanwhile. It exits with 65 and a message if an archive can't or may not b
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
 import os
 import shutil
 import stat
@@ -13,23 +16,25 @@ import sys
 import tarfile
 import time
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, Any, cast
 
 REFUSED = 65
 BEAT = 2.0  # seconds between heartbeats
 MOST_ENTRIES = 100_000
 RATIO = 200  # unpacked bytes per byte of the archive
 ALWAYS = 256 << 20  # bytes that any archive may unpack to, however small it is
-READ = 1 << 20
+READ = 1 << 18
 LONGEST_LINK = 4096
 ZSTANDARD = b"\x28\xb5\x2f\xfd"
+COMPRESSED = ((b"\x1f\x8b", gzip.open), (b"BZh", bz2.open), (b"\xfd7zXZ\0", lzma.open), (b"\x5d\0\0", lzma.open))
 BROKEN = (
-    *(tarfile.TarError, zipfile.BadZipFile, zipfile.LargeZipFile, EOFError),
-    *(NotImplementedError, RuntimeError, ValueError, OSError),
+    *(tarfile.TarError, zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, lzma.LZMAError, EOFError),
+    *(NotImplementedError, RuntimeError, ValueError),
 )
 
 
@@ -152,25 +157,45 @@ def unpack(archive: Path, top: Path, tell: Callable[[], None] = lambda: None) ->
         raise
     except BROKEN as error:
         raise UnpackRefused(f"it can't be unpacked: {str(error) or type(error).__name__}") from error
+    except OSError as error:  # its words without the path, which is ours
+        raise UnpackRefused(f"it can't be unpacked: {error.strerror or str(error) or type(error).__name__}") from error
     if not unpacker.entries:
         raise UnpackRefused("there is nothing in the archive")
 
 
+class SmallReads:
+    """The bytes of a tar archive, never many at once: tarfile reads a whole header, which may claim to be gigabytes."""
+
+    def __init__(self, stream: Any) -> None:
+        """Read from a seekable stream."""
+        self.stream, self.seek, self.tell = stream, stream.seek, stream.tell
+        self.last = b""  # what was read last
+
+    def read(self, size: int = -1) -> bytes:
+        """Read so many bytes; raise UnpackRefused if they are too many."""
+        if not 0 <= size <= READ:
+            raise UnpackRefused("the archive has a header that is too large")
+        self.last = self.stream.read(size)
+        return self.last
+
+
 def _read_archive(archive: Path, stack: ExitStack) -> Iterator[tuple[ArchiveEntry, IO[bytes] | None]]:
-    if zipfile.is_zipfile(archive) and not tarfile.is_tarfile(archive):
-        return _read_zip(stack.enter_context(zipfile.ZipFile(archive)))
     with archive.open("rb") as reader:
-        is_zstandard = reader.read(4) == ZSTANDARD
+        start = reader.read(8)
+    opens = next((opens for magic, opens in COMPRESSED if start.startswith(magic)), open)
+    stream = SmallReads(stack.enter_context(opens(archive, "rb")))
     try:
-        return _read_tar(stack.enter_context(tarfile.open(archive, "r:*")))
+        return _read_tar(stack.enter_context(tarfile.TarFile(fileobj=cast("IO[bytes]", stream))), stream)
     except tarfile.ReadError as error:
+        if zipfile.is_zipfile(archive):
+            return _read_zip(stack.enter_context(zipfile.ZipFile(archive)))
         why = "it is no archive that can be unpacked here: tar (also .gz, .bz2, .xz) or zip"
-        why = "this machine's Python reads no zstd archives; use .tar.gz or .tar.xz" if is_zstandard else why
+        why = "this machine's Python reads no zstd archives; use .tar.gz or .tar.xz" if start[:4] == ZSTANDARD else why
         raise UnpackRefused(why) from error
 
 
-def _read_tar(tar: tarfile.TarFile) -> Iterator[tuple[ArchiveEntry, IO[bytes] | None]]:
-    for member in tar:
+def _read_tar(tar: tarfile.TarFile, stream: SmallReads) -> Iterator[tuple[ArchiveEntry, IO[bytes] | None]]:
+    while (member := tar.next()) is not None:
         if member.isdir():
             yield ArchiveEntry(member.name, is_folder=True), None
         elif member.issym() or member.islnk():
@@ -179,6 +204,16 @@ def _read_tar(tar: tarfile.TarFile) -> Iterator[tuple[ArchiveEntry, IO[bytes] | 
             yield ArchiveEntry(member.name, member.mode), tar.extractfile(member)
         else:
             raise UnpackRefused(f"{member.name[:200]!r} in the archive is neither a file, a folder nor a link")
+        kept: Any = tar
+        kept.members.clear()  # or else all headers stay in memory
+        kept.pax_headers.clear()
+    if stream.last.strip(b"\0"):  # no end, but a header that tarfile can't read: it stops there without an error
+        raise UnpackRefused(f"the archive is damaged after {tar.offset} bytes")
+    behind = 0
+    while piece := stream.read(READ):  # to the very end, where a compressed file's checksum is
+        behind += len(piece)
+        if behind > ALWAYS:
+            raise UnpackRefused(f"the archive has more than {ALWAYS} bytes behind its end")
 
 
 def _read_zip(archive: zipfile.ZipFile) -> Iterator[tuple[ArchiveEntry, IO[bytes] | None]]:
