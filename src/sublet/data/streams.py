@@ -69,7 +69,7 @@ async def _stream_file(
     cache: DataCache, entry: str, data: Data, mover: Links, link: FileLink, path: str, tally: StreamTally
 ) -> None:
     """Stream one file; after an interruption, resume where the copy there ends."""
-    retries, before, can_go_on = TransferRetries(), tally.done, bool(link.identity)
+    retries, before, can_go_on, most = TransferRetries(), tally.done, bool(link.identity), 0
     while True:
         offset = (await cache.measure(entry)).get(path, 0) if can_go_on else 0
         offset = offset if link.size is None or offset <= link.size else 0
@@ -88,7 +88,9 @@ async def _stream_file(
             can_go_on, pause = False, 0.0  # perhaps the server doesn't support ranges
         except (Interrupted, PlatformUnreachable) as broken:
             came = f", {offset + reading.count} of {link.size} bytes came" if link.size else ""
-            pause = _wait(data, broken, retries, has_progress=reading.count > 0, came=came)
+            # Compared with the most that ever came: what can't be resumed begins anew each time
+            pause = _wait(data, broken, retries, has_progress=offset + reading.count > most, came=came)
+            most = max(most, offset + reading.count)
         await asyncio.sleep(pause)
 
 

@@ -25,8 +25,9 @@ from sublet.kernel.streams import closing
 from sublet.kernel.tls import trust_machine
 from sublet.movers.arrival import check_arrived, check_checksum, guess, missing, refuse, require_sound, safe_name
 from sublet.movers.digests import ask_digest, keeps_digests
-from sublet.movers.links import describe_link, is_part, read_link
+from sublet.movers.links import describe_link, is_part, is_version, read_link
 from sublet.movers.port import SIMPLE, Content, Interrupted, Policy, Progress
+from sublet.movers.redirects import refuse_other_methods
 from sublet.movers.sending import authorization, put, sign_in
 
 SPEED = 10_000_000  # bytes per second, for a guess
@@ -91,6 +92,7 @@ class HttpMover:
             follow_redirects=True,
             max_redirects=REDIRECTS,
             timeout=WAITS,
+            event_hooks={"response": [refuse_other_methods]},
         )
 
     def _sign(self, location: str) -> httpx2.Auth | None:
@@ -151,14 +153,15 @@ class HttpMover:
 
     async def _persist(self, client: httpx2.AsyncClient, data: Data, part: PartFile, progress: Progress) -> None:
         """Retry the download until it is complete; raise DataNotThere after too many failures without progress."""
-        retries = TransferRetries(self.tries, self.pause)
+        retries, most = TransferRetries(self.tries, self.pause), part.size
         while True:
-            before = part.size
             try:
                 await _download(client, data, part, progress, self.policy.largest)
                 return
             except Interrupted as broken:
-                pause = retries.note_failure(has_progress=part.size > before, wanted=broken.pause)
+                # Compared with the most that ever came: a server without ranges sends the same again and again
+                pause = retries.note_failure(has_progress=part.size > most, wanted=broken.pause)
+                most = max(most, part.size)
                 if pause is None:
                     raise missing(data, f"{broken} ({retries.failures} tries, {part.size} bytes so far)") from broken
             await asyncio.sleep(pause)
@@ -254,6 +257,9 @@ def _accept(response: httpx2.Response, data: Data, part: PartFile) -> int | None
         if not span or int(span[1]) != part.size:
             part.drop()
             raise Interrupted("the server sent another part than was asked for")
+        if not is_version(response, part.mark):  # some servers ignore If-Range
+            part.drop()
+            raise Interrupted("it changed as it was read")
         return int(span[2]) if span[2] != "*" else None
     if code == 200:
         part.begin(_version(response))

@@ -33,7 +33,7 @@ def quote_tag(tag: str) -> str:
     return f'"{tag}"' if tag and not tag.endswith('"') else tag
 
 
-def _is_version(response: httpx2.Response, version: str) -> bool:
+def is_version(response: httpx2.Response, version: str) -> bool:
     """Whether a response doesn't contradict the version that was seen before."""
     validators = [response.headers.get(name, "") for name in ("ETag", "Last-Modified")]
     return not any(validators) or version.removeprefix("W/") in [text.removeprefix("W/") for text in validators]
@@ -119,7 +119,7 @@ async def read_link(client: httpx2.AsyncClient, data: Data, link: FileLink, offs
 def _check(response: httpx2.Response, data: Data, link: FileLink, offset: int) -> None:
     """Check that the response is the requested part, of the version that was seen before."""
     code = response.status_code
-    if code in (200, 206) and link.version and not _is_version(response, link.version):
+    if code in (200, 206) and link.version and not is_version(response, link.version):
         raise SourceChanged("it changed while it was read")
     if is_part(response) and _first_byte(response) == offset:
         return

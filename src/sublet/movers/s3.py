@@ -223,7 +223,7 @@ async def _list(client: httpx2.AsyncClient, place: Place, data: Data) -> AsyncIt
     while True:
         try:
             answer = await client.get(place.bucket_address, params=asked)
-        except httpx2.TransportError as error:
+        except httpx2.RequestError as error:
             raise missing(data, str(error) or type(error).__name__) from error
         if not answer.is_success:
             raise missing(data, describe_refusal(answer))
@@ -305,7 +305,7 @@ class _Parts:
     async def _ask(self, method: str, params: dict[str, str], body: bytes = b"") -> httpx2.Response:
         try:
             answer = await self._client.request(method, self._place.address, params=params, content=body)
-        except httpx2.TransportError as error:
+        except httpx2.RequestError as error:
             raise unsent(self._content.path, self._location, str(error) or type(error).__name__) from error
         if not answer.is_success:
             raise unsent(self._content.path, self._location, describe_refusal(answer))

@@ -10,13 +10,13 @@ from pathlib import Path
 import httpx2
 
 from sublet.data.model.credentials import Credential, CredentialKind
+from sublet.data.model.retries import TRY_AGAIN, TransferRetries
 from sublet.kernel.streams import closing
 from sublet.movers.arrival import unsent
 from sublet.movers.port import Content, Progress
+from sublet.movers.redirects import RedirectRefused, find_next, is_same_host
 
-TRIES = 5
-PAUSE = 0.5  # seconds before the first retry, doubled each time
-TRY_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
+REDIRECTS = 5
 LONGEST_ANSWER = 300  # characters of a server's answer that are repeated
 
 
@@ -58,14 +58,13 @@ async def put(
     progress: Progress,
 ) -> httpx2.Response:
     """Upload a file with PUT; raise DataNotSent with the server's answer on failure."""
-    length = {"content-length": str(content.size)}
-    for number in range(1, TRIES + 1):
+    retries, wanted = TransferRetries(), 0.0
+    while True:
         try:
-            body = _Body(content, progress)
-            response = await client.put(address, content=body.read(), headers=length)
-        except (_Changed, httpx2.UnsupportedProtocol) as error:  # a retry wouldn't help
+            response = await _put_once(client, content, address, progress)
+        except (_Changed, RedirectRefused, httpx2.UnsupportedProtocol) as error:  # a retry wouldn't help
             raise unsent(content.path, location, str(error)) from error
-        except httpx2.TransportError as error:
+        except httpx2.RequestError as error:
             why = str(error) or type(error).__name__
         else:
             if response.is_success:
@@ -73,9 +72,26 @@ async def put(
             why = describe_refusal(response)
             if response.status_code not in TRY_AGAIN:
                 break
-        if number < TRIES:
-            await asyncio.sleep(PAUSE * 2 ** (number - 1))
+            after = response.headers.get("Retry-After", "")
+            wanted = float(after) if after.isdecimal() else 0.0
+        if (pause := retries.note_failure(has_progress=False, wanted=wanted)) is None:
+            break
+        await asyncio.sleep(pause)
     raise unsent(content.path, location, why)
+
+
+async def _put_once(client: httpx2.AsyncClient, content: Content, address: str, progress: Progress) -> httpx2.Response:
+    """Upload a file to an address, or to where its server leads; another host is shown no credential."""
+    first = at = httpx2.URL(address)
+    for _ in range(REDIRECTS + 1):
+        body = _Body(content, progress).read()
+        headers = {"content-length": str(content.size)}
+        auth = httpx2.USE_CLIENT_DEFAULT if is_same_host(first, at) else httpx2.Auth()  # which shows nothing
+        response = await client.put(at, content=body, headers=headers, auth=auth, follow_redirects=False)
+        if (leads_to := find_next(response)) is None:
+            return response
+        at = leads_to
+    raise RedirectRefused("its address leads on and on")
 
 
 class _Changed(Exception):

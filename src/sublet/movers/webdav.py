@@ -117,7 +117,7 @@ class WebDavMover:
             try:
                 await _make_folders(client, Content(path, size, _read_nothing), address, sent)
                 await _check_free(client, path, address, location, sent)
-            except httpx2.TransportError as error:
+            except httpx2.RequestError as error:
                 raise unsent(path, sent, str(error) or type(error).__name__) from error
         return PutAddress(address + PART, {"Authorization": header} if header else {})
 
@@ -136,7 +136,7 @@ class WebDavMover:
                 await _make_folders(client, content, address, sent)
                 await _check_free(client, content.path, address, location, sent)
                 await put(client, content, address + PART, sent, progress)
-            except httpx2.TransportError as error:
+            except httpx2.RequestError as error:
                 raise unsent(content.path, sent, str(error) or type(error).__name__) from error
             await _rename(client, content.path, address, sent)
         return sent
@@ -159,7 +159,7 @@ async def _rename(client: httpx2.AsyncClient, path: str, address: str, location:
     headers = {"Destination": address, "Overwrite": "T"}
     try:
         moved = await client.request("MOVE", address + PART, headers=headers)
-    except httpx2.TransportError as error:
+    except httpx2.RequestError as error:
         raise unsent(path, location, str(error) or type(error).__name__) from error
     if not moved.is_success:
         raise unsent(path, location, describe_refusal(moved))
@@ -172,7 +172,7 @@ async def _is_there(client: httpx2.AsyncClient, address: str) -> bool:
     headers = {"Depth": "0", "Content-Type": "application/xml"}
     try:
         return (await client.request("PROPFIND", address, headers=headers, content=WANTED)).is_success
-    except httpx2.TransportError:
+    except httpx2.RequestError:
         return True  # the server said so before
 
 
@@ -242,7 +242,7 @@ class _Listing:
             if not answer.is_success:
                 raise missing(self._data, describe_refusal(answer))
             return read_xml(answer.content)
-        except httpx2.TransportError as error:
+        except httpx2.RequestError as error:
             raise missing(self._data, str(error) or type(error).__name__) from error
         except ElementTree.ParseError as error:
             raise missing(self._data, f"the server's list can't be read: {error}") from error

@@ -140,14 +140,14 @@ class FetchedFile:
             os.remove(self.target)  # left over from a stream that was cut off
         os.makedirs(os.path.dirname(self.target), exist_ok=True)
         self.entry.add(self.size())
-        failures = 0
+        failures, most = 0, self.size()
         while True:
-            before = self.size()
             try:
                 self.fetch(source)
                 break
             except BrokenOff as broken:
-                failures = 1 if self.size() > before else failures + 1
+                size = self.size()  # a server without ranges sends the same bytes again and again: no progress
+                failures, most = 1 if size > most else failures + 1, max(size, most)
                 if failures >= TRIES:
                     raise FetchFailed("cut", f"{broken} ({failures} tries, {self.size()} bytes so far)") from broken
                 pause = min(max(broken.pause, 0.5 * 2 ** (failures - 1)), 30.0)
