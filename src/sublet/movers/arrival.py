@@ -16,12 +16,18 @@ from sublet.kernel.errors import DataNotSent, DataNotThere
 DIGESTS = {"sha256": 64, "sha512": 128, "md5": 32, "adler32": 8}  # name → number of hexadecimal digits
 READ = 1 << 20
 LONGEST_NAME = 200
+LONGEST_NUMBER = 18  # digits
 
 
 def safe_name(name: str, otherwise: str = "data") -> str:
     """Return a plain file name: no path, no control characters, not hidden."""
     plain = re.sub(r"[\x00-\x1f\x7f/\\]", "_", name).strip().lstrip(".")
     return plain.encode()[:LONGEST_NAME].decode(errors="ignore") or otherwise
+
+
+def read_number(text: str) -> int | None:
+    """Read a number of bytes that a server reports; None if it is none, or can't be one."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER else None
 
 
 def refuse(data: Data, message: str, *, wanted: str = "", nearest: str = "") -> Reason:

@@ -23,7 +23,16 @@ from sublet.data.model.retries import TRY_AGAIN, TransferRetries
 from sublet.kernel.public_addresses import PublicOnly
 from sublet.kernel.streams import closing
 from sublet.kernel.tls import trust_machine
-from sublet.movers.arrival import check_arrived, check_checksum, guess, missing, refuse, require_sound, safe_name
+from sublet.movers.arrival import (
+    check_arrived,
+    check_checksum,
+    guess,
+    missing,
+    read_number,
+    refuse,
+    require_sound,
+    safe_name,
+)
 from sublet.movers.digests import ask_digest, keeps_digests
 from sublet.movers.links import describe_link, is_part, is_version, read_link
 from sublet.movers.port import SIMPLE, Content, Interrupted, Policy, Progress
@@ -73,8 +82,7 @@ class HttpMover:
         with suppress(httpx2.HTTPError, OSError, ValueError):
             async with asyncio.timeout(MOMENT), self.client(auth) as client:
                 answer = await client.head(address, headers={"accept-encoding": "identity"})
-                length = answer.headers.get("content-length", "")
-                return int(length) if answer.is_success and length.isdecimal() else None
+                return read_number(answer.headers.get("content-length", "")) if answer.is_success else None
         return None
 
     def estimate(self, data: Data) -> timedelta:
@@ -253,17 +261,17 @@ def _accept(response: httpx2.Response, data: Data, part: PartFile) -> int | None
     code = response.status_code
     length = response.headers.get("Content-Length", "")
     if is_part(response):
-        span = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", response.headers.get("Content-Range", "").strip())
+        span = re.fullmatch(r"bytes (\d{1,18})-\d+/(\d+|\*)", response.headers.get("Content-Range", "").strip())
         if not span or int(span[1]) != part.size:
             part.drop()
             raise Interrupted("the server sent another part than was asked for")
         if not is_version(response, part.mark):  # some servers ignore If-Range
             part.drop()
             raise Interrupted("it changed as it was read")
-        return int(span[2]) if span[2] != "*" else None
+        return read_number(span[2])
     if code == 200:
         part.begin(_version(response))
-        return int(length) if length.isdigit() else None
+        return read_number(length)
     if code == 416:
         part.drop()
         raise Interrupted("the server has less of it than before")

@@ -13,7 +13,7 @@ from sublet.booking.model.request import Data
 from sublet.data.model.links import FileLink
 from sublet.data.model.retries import TRY_AGAIN, TransferRetries
 from sublet.kernel.streams import closing
-from sublet.movers.arrival import missing
+from sublet.movers.arrival import missing, read_number
 from sublet.movers.digests import ask_digest, keeps_digests
 from sublet.movers.port import Interrupted, SourceChanged
 
@@ -84,10 +84,8 @@ def is_part(answer: httpx2.Response) -> bool:
 
 def _find_size(answer: httpx2.Response) -> int | None:
     if is_part(answer):
-        whole = answer.headers.get("Content-Range", "").rpartition("/")[2]
-        return int(whole) if whole.isdecimal() else None
-    length = answer.headers.get("Content-Length", "")
-    return int(length) if length.isdecimal() and "Content-Encoding" not in answer.headers else None
+        return read_number(answer.headers.get("Content-Range", "").rpartition("/")[2])
+    return read_number(answer.headers.get("Content-Length", "")) if "Content-Encoding" not in answer.headers else None
 
 
 async def read_link(client: httpx2.AsyncClient, data: Data, link: FileLink, offset: int) -> AsyncIterator[bytes]:
@@ -135,5 +133,5 @@ def _check(response: httpx2.Response, data: Data, link: FileLink, offset: int) -
 
 
 def _first_byte(response: httpx2.Response) -> int:
-    first = re.match(r"bytes (\d+)-", response.headers.get("Content-Range", ""))
+    first = re.match(r"bytes (\d{1,18})-", response.headers.get("Content-Range", ""))
     return int(first[1]) if first else -1

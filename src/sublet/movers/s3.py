@@ -34,7 +34,7 @@ from sublet.movers.links import describe_link, read_link
 from sublet.movers.port import SIMPLE, Content, Policy, Progress, PutAddress
 from sublet.movers.sending import describe_refusal, put
 from sublet.movers.sigv4 import SignV4
-from sublet.movers.trees import RemoteFile, bring_folder, check_folder, safe_path
+from sublet.movers.trees import MOST_FILES, RemoteFile, bring_folder, check_folder, read_size, safe_path, too_many
 from sublet.movers.xml_answers import read_xml
 
 EXAMPLE = "s3://bucket/folder/file.dat"
@@ -211,7 +211,11 @@ async def _is_folder(client: httpx2.AsyncClient, place: Place) -> bool:
 
 
 async def _list_all(client: httpx2.AsyncClient, place: Place, data: Data) -> list[RemoteFile]:
-    files = [file async for file in _list(client, place, data)]
+    files: list[RemoteFile] = []
+    async for file in _list(client, place, data):
+        files.append(file)
+        if len(files) > MOST_FILES:
+            raise too_many(data)
     if not files:
         raise missing(data, "there is nothing below it")
     return files
@@ -229,10 +233,13 @@ async def _list(client: httpx2.AsyncClient, place: Place, data: Data) -> AsyncIt
             raise missing(data, describe_refusal(answer))
         root = _parse(answer.content, data)
         for entry in root.iter("Contents"):
-            path = (entry.findtext("Key") or "").removeprefix(place.key)
-            if path and not path.endswith("/"):  # in some stores the folder itself is an object too
+            key = entry.findtext("Key") or ""
+            path = key.removeprefix(place.key)
+            if (
+                path and key.startswith(place.key) and not path.endswith("/")
+            ):  # in some stores the folder itself is an object too
                 tag = entry.findtext("ETag") or ""
-                yield RemoteFile(path, int(entry.findtext("Size") or 0), place.below(path).address, tag)
+                yield RemoteFile(path, read_size(data, entry.findtext("Size")), place.below(path).address, tag)
         token = root.findtext("NextContinuationToken")
         if root.findtext("IsTruncated") != "true" or not token:
             return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,11 +13,13 @@ from pathlib import Path, PurePosixPath
 import httpx2
 
 from sublet.booking.model.request import Data
-from sublet.movers.arrival import missing
+from sublet.kernel.errors import DataNotThere
+from sublet.movers.arrival import missing, read_number
 from sublet.movers.http import HttpMover, PartFile
 from sublet.movers.port import Progress
 
 MOST_FILES = 100_000
+LONGEST_PART = 255  # bytes of a file's or folder's name, on most file systems
 AT_ONCE = 8  # files that are brought in parallel
 INCOMING = ".sublet-incoming"  # part files, under names that no file of the folder has
 
@@ -70,11 +73,39 @@ def check_folder(data: Data, files: Sequence[RemoteFile], largest: int) -> int:
     if data.checksum:
         raise missing(data, "it is a folder, and a checksum is of a file")
     if len(files) > MOST_FILES:
-        raise missing(data, f"it has more than {MOST_FILES} files; bring an archive of them instead")
+        raise too_many(data)
+    _check_names(data, files)
     total = sum(file.size for file in files)
     if largest and total > largest:
         raise missing(data, f"it has more than {largest} bytes, the most that is downloaded here")
     return total
+
+
+def too_many(data: Data) -> DataNotThere:
+    """Return the error that says that a folder has too many files."""
+    return missing(data, f"it has more than {MOST_FILES} files; bring an archive of them instead")
+
+
+def _check_names(data: Data, files: Sequence[RemoteFile]) -> None:
+    """Raise DataNotThere if files would replace each other, as they may where names aren't paths (S3)."""
+    paths: dict[PurePosixPath, str] = {}
+    for file in files:
+        path = safe_path(data, file.path)
+        if path.parts[0] == INCOMING or any(len(os.fsencode(part)) > LONGEST_PART for part in path.parts):
+            raise missing(data, f"it has a file whose name can't be used here: {file.path[:200]!r}")
+        if paths.setdefault(path, file.path) != file.path:
+            raise missing(data, f"two of its files would have the same name here: {str(path)[:200]!r}")
+    folders = {folder for path in paths for folder in path.parents}
+    if double := next((path for path in paths if path in folders), None):
+        raise missing(data, f"it has a file and a folder of one name: {str(double)[:200]!r}")
+
+
+def read_size(data: Data, text: str | None) -> int:
+    """Read a size from a server's list; raise DataNotThere if it is none."""
+    size = read_number(text or "0")
+    if size is None:
+        raise missing(data, f"the server's list has a size that is no number: {(text or '')[:40]!r}")
+    return size
 
 
 def safe_path(data: Data, path: str) -> PurePosixPath:

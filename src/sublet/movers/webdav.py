@@ -22,7 +22,7 @@ from sublet.movers.http import SPEED, HttpMover, name_of
 from sublet.movers.links import describe_link, quote_tag, read_link
 from sublet.movers.port import SIMPLE, Content, Policy, Progress, PutAddress
 from sublet.movers.sending import authorization, describe_refusal, put, sign_in
-from sublet.movers.trees import MOST_FILES, RemoteFile, bring_folder, check_folder, safe_path
+from sublet.movers.trees import MOST_FILES, RemoteFile, bring_folder, check_folder, read_size, safe_path
 from sublet.movers.xml_answers import read_xml
 
 EXAMPLE = "davs://data.example.org/team/file.dat"
@@ -248,15 +248,29 @@ class _Listing:
             raise missing(self._data, f"the server's list can't be read: {error}") from error
 
     def _take(self, folder: str, answer: ElementTree.Element) -> None:
-        for entry in answer.iter(f"{DAV}response"):
-            address = urljoin(folder, entry.findtext(f"{DAV}href") or "")
-            path = unquote(urlsplit(address).path)
-            if urlsplit(address).netloc != urlsplit(folder).netloc or not path.startswith(self._root):
-                continue  # outside the folder
+        entries = [(entry, self._join(folder, entry)) for entry in answer.iter(f"{DAV}response")]
+        inside = [(entry, address) for entry, address in entries if self._path(address).startswith(self._root)]
+        if entries and not inside:
+            raise missing(self._data, f"the server lists another folder: {self._path(entries[0][1])[:200]}")
+        for entry, address in inside:
+            path = self._path(address)
             if entry.find(f".//{DAV}collection") is not None:
                 self._waiting.append(address if address.endswith("/") else f"{address}/")
             elif path != self._root:
-                size = int(entry.findtext(f".//{DAV}getcontentlength") or 0)
+                size = read_size(self._data, entry.findtext(f".//{DAV}getcontentlength"))
                 tag = quote_tag(entry.findtext(f".//{DAV}getetag") or "")
                 tag = tag or entry.findtext(f".//{DAV}getlastmodified") or ""
                 self._files.append(RemoteFile(path.removeprefix(self._root), size, address, tag))
+
+    def _join(self, folder: str, entry: ElementTree.Element) -> str:
+        """Return an entry's address on the server that was asked: behind a proxy, servers give their inner name."""
+        try:
+            address = urlsplit(urljoin(folder, (entry.findtext(f"{DAV}href") or "").strip()))
+        except ValueError as error:
+            raise missing(self._data, f"the server's list can't be read: {error}") from error
+        asked = urlsplit(folder)
+        return address._replace(scheme=asked.scheme, netloc=asked.netloc).geturl()
+
+    @staticmethod
+    def _path(address: str) -> str:
+        return unquote(urlsplit(address).path)
