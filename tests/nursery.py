@@ -22,9 +22,11 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import IO, NoReturn, TextIO
+from weakref import finalize
 
 from sublet.kernel.plugins import GROUPS, plugins
 
@@ -32,23 +34,26 @@ ROOT = Path(__file__).parents[1]
 LOADED = ("sublet.cli.app", "sublet.cli.serve", "sublet.server.server", "uvicorn.protocols.http.h11_impl")
 SUBLET = "sublet"  # means the command line; any other program is a module's name
 LARGEST = 1 << 17  # bytes of a command line and its environment
+ASKING = threading.Lock()  # otherwise one thread would take the process of another for its own, and kill it
 
 
 class Begun:
-    """A process forked by the nursery, with the interface of `subprocess.Popen`."""
+    """A process forked by the nursery, with the interface of `subprocess.Popen`; several threads may ask about it."""
 
     def __init__(self, pid: int, told: int) -> None:
         """Its exit code arrives on the pipe `told`."""
         self.pid, self._told = pid, told
+        self._asking = threading.Lock()
         self.returncode: int | None = None
         self.streams: tuple[TextIO, TextIO] | None = None  # its stdin and stdout, for `talking`
+        finalize(self, os.close, told)  # not before: a thread in `wait` would wait for another file of the same number
 
     def poll(self) -> int | None:
         """Its exit code, negative for a signal; None while it runs."""
-        if self.returncode is None and select.select([self._told], [], [], 0)[0]:
-            self.returncode = int(os.read(self._told, 32))
-            os.close(self._told)
-        return self.returncode
+        with self._asking:
+            if self.returncode is None and select.select([self._told], [], [], 0)[0]:
+                self.returncode = int(os.read(self._told, 32))
+            return self.returncode
 
     def wait(self, timeout: float) -> int:
         """Wait for its end."""
@@ -130,10 +135,11 @@ def born(
     """Start a program with these file descriptors as standard input, output and error."""
     told, tells = os.pipe()
     message = json.dumps([program, list(words), dict(environment), str(directory or os.getcwd())]).encode()
-    door = _door()
-    socket.send_fds(door, [message], [*streams, tells])
-    os.close(tells)
-    return Begun(int(door.recv(32)), told)
+    with ASKING:
+        door = _door()
+        socket.send_fds(door, [message], [*streams, tells])
+        os.close(tells)
+        return Begun(int(door.recv(32)), told)
 
 
 @cache
@@ -188,7 +194,7 @@ class Nursery:
             pid, status = os.waitpid(-1, os.WNOHANG)
             if not pid:
                 return
-            with os.fdopen(self.ends.pop(pid), "w") as tells:
+            with suppress(BrokenPipeError), os.fdopen(self.ends.pop(pid), "w") as tells:  # nobody may want to know
                 tells.write(str(os.waitstatus_to_exitcode(status)))
 
 
