@@ -27,6 +27,7 @@ from sublet.kernel.hangup import Hangup
 from sublet.kernel.home import Home, sublet_home
 from sublet.kernel.log_file import redirect_stderr
 from sublet.kernel.logs import start_logs
+from sublet.kernel.memory import limit_arenas
 from sublet.kernel.serving import ServeOptions, heed_signals, record_serving
 from sublet.kernel.settings import Settings
 from sublet.kernel.short_paths import fits, shorten
@@ -53,6 +54,7 @@ def run(options: ServeOptions) -> None:
     hangup = Hangup()
     heed_signals()
     raise_limit()
+    limit_arenas()
     sys.setswitchinterval(SWITCH)
     home = sublet_home()
     home.make()
