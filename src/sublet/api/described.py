@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from functools import cache
 from http import HTTPStatus
 from inspect import getdoc
 from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route as HttpRoute
 
 from sublet.api.bodies import JSON, YAML
@@ -230,6 +234,19 @@ def openapi(app: FastAPI, broker: Sequence[HttpRoute]) -> dict[str, Any]:
                 _tidy(path, operation)
         app.openapi_schema = made
     return app.openapi_schema
+
+
+def describe_at(path: str, app: FastAPI) -> HttpRoute:
+    """Return a route that answers with the description, encoded once: it is large, and needs no token."""
+
+    @cache
+    def encode() -> bytes:
+        return json.dumps(app.openapi(), ensure_ascii=False, separators=(",", ":")).encode()
+
+    async def describe(request: Request) -> Response:
+        return Response(encode(), media_type=JSON)
+
+    return HttpRoute(path, describe, methods=["GET"], include_in_schema=False)
 
 
 def _tidy(path: str, operation: dict[str, Any]) -> None:

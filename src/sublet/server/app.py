@@ -135,6 +135,7 @@ def _make_described_app() -> FastAPI:
         description=DESCRIPTION,
         docs_url=None,  # its pages would load scripts from other sites
         redoc_url=None,
+        openapi_url=None,  # `describe_at` encodes it only once
         redirect_slashes=False,
     )
     app.router = IndexedRouter(routes=app.router.routes, redirect_slashes=False, dependency_overrides_provider=app)
@@ -143,4 +144,5 @@ def _make_described_app() -> FastAPI:
         app.router.routes.extend(call_directly(route) for route in noun.router.routes)
     app.router.routes.extend(broker.ROUTES)
     app.openapi = lambda: described.openapi(app, broker.ROUTES)  # type: ignore[method-assign]
+    app.router.routes.append(described.describe_at("/openapi.json", app))
     return app
