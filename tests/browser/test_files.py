@@ -19,6 +19,12 @@ printf '{"cells": [{"cell_type": "code", "source": "6 * 7", "outputs": [{"output
 printf '"data": {"text/html": "<i id=t>42</i><script>document.title = 1</script>"}}]}]}' >> n.ipynb
 printf '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="40"><rect width="40" height="40"/></svg>' > plot.svg
 """
+MIDDLES = """(row) => [...row.cells].map((cell) => {
+    const text = document.createRange();
+    text.selectNodeContents(cell);
+    const box = text.getBoundingClientRect();
+    return Math.round(box.y + box.height / 2);
+})"""
 
 
 def test_thousands_of_files_are_folders_and_pages_and_each_is_shown_safely(visit: Visit, ask: Ask) -> None:
@@ -36,6 +42,9 @@ def test_thousands_of_files_are_folders_and_pages_and_each_is_shown_safely(visit
     page.get_by_role("link", name="Next").click()
     expect(page.get_by_text("Page 2 of 25")).to_be_visible()
     looked_at(page, "files")
+    page.set_viewport_size({"width": 1280, "height": 900})
+    heights = page.locator(".files tbody tr").first.evaluate(MIDDLES)
+    assert max(heights) - min(heights) <= 2, "a row is one line"
     page.get_by_label("Part of a file's name").fill("out/1234")
     page.get_by_role("button", name="Find").click()
     page.get_by_role("link", name="out/1234.txt", exact=True).click()

@@ -202,7 +202,7 @@ def test_the_list_is_filtered_by_phase_kind_and_name(visit: Visit, ask: Ask) -> 
         ask(page, Wish("sleep 1", name=name, start="tomorrow 09:00-12:00 Europe/London"))
         accept_first(page)
     page.goto("/web/sessions?name=nobody")
-    expect(page.get_by_text("No session is like that.")).to_be_visible()
+    expect(page.get_by_text("No session matches.")).to_be_visible()
     page.get_by_role("link", name="Show all").click()
     expect(page.get_by_role("link", name="early bird").first).to_be_visible()
     page.get_by_label("Phase").select_option("WAITING")
@@ -213,7 +213,7 @@ def test_the_list_is_filtered_by_phase_kind_and_name(visit: Visit, ask: Ask) -> 
     expect(page.get_by_role("link", name="early bird")).to_have_count(0)
     page.get_by_label("Phase").select_option("COMPLETED")
     page.get_by_role("button", name="Filter").click()
-    expect(page.get_by_text("No session is like that.")).to_be_visible()
+    expect(page.get_by_text("No session matches.")).to_be_visible()
 
 
 def test_without_javascript_everything_can_be_read_and_done(visit: Visit, ask: Ask) -> None:

@@ -139,7 +139,7 @@ rule          ID allow *@night.org: 2 cores
     assert [row["action"] for row in found] == actions
     assert json.loads(found[0]["detail"])["who"] == "*@illinois.edu"
     assert gateway("audit", "--action", "rule.rem", "--since", "1h").out.count("\n") == 2
-    assert gateway("audit", "--until", "2020-01-01").out == "Nothing was written down that fits this.\n"
+    assert gateway("audit", "--until", "2020-01-01").out == "No entries match.\n"
     assert gateway("audit", "--since", "soon").code == 2
 
 

@@ -133,7 +133,9 @@ def test_several_are_cancelled_after_a_question_that_says_how_many(gateway: Gate
     assert (code, set(out.split())) == (0, {id[:8] for id in theirs})
     waited(lambda: gateway.types("ps", "--everyone", "--phase", "RUNNING", "--quiet")[1] == "")
     assert ": maintenance." in gateway.types("explain", theirs[2], who=BEN)[1]
-    assert gateway.types("cancel", "--everyone", "--yes")[2] == "No session that is under way fits.\n"
+    code, _, err = gateway.types("cancel", "--everyone", "--platform", "keelign", "--yes")
+    assert (code, err.splitlines()[0]) == (1, "error: There is no platform keelign."), "not that nothing runs there"
+    assert gateway.types("cancel", "--everyone", "--yes")[2] == "No session under way matches.\n"
     assert gateway.types("cancel", "--person", BEN, who=ANNA)[0] == 1
     for wrong in (("cancel",), ("cancel", theirs[0], "--everyone"), ("cancel", "--everyone", "--phase", "FAILED")):
         assert gateway.types(*wrong)[0] == 2, wrong

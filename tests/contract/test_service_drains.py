@@ -69,6 +69,26 @@ async def test_what_runs_finishes_and_what_was_offered_is_not_taken(tmp_path: Pa
         assert (await reach(service, running.id, in_phase(Phase.COMPLETED))).end is not None
 
 
+async def test_explain_says_what_a_drain_does_to_what_runs_and_to_what_waits(tmp_path: Path) -> None:
+    async def explain(session: Session) -> str:
+        return " ".join((await service.explanations.explain(session.id, ME))[1])
+
+    async with serving(tmp_path, platforms=trial()) as service:
+        running = await accept(service)
+        await reach(service, running.id, in_phase(Phase.RUNNING))
+        waiting = await accept(service, timedelta(hours=3))
+        later = await accept(service, timedelta(hours=8))
+        until = service.now() + timedelta(hours=6)
+        await service.drains.drain(OWNER, "trial", until=until, reason="disks")
+        assert f"by its operator until {until:%Y-%m-%d %H:%M} UTC: disks; it may finish." in await explain(running)
+        await service.drains.drain(OWNER, "trial", until=until, reason="disks", grace=timedelta(hours=1))
+        assert "disks; it is cancelled at" in await explain(running)
+        assert "disks; it waits until that is over." in await explain(waiting)
+        assert "disks" not in await explain(later), "the drain is over by then"
+        await service.drains.undrain(OWNER, "trial")
+        assert "disks" not in await explain(running) + await explain(waiting)
+
+
 async def test_what_waits_is_told_stays_over_a_restart_and_gets_its_whole_time_afterwards(tmp_path: Path) -> None:
     clock = LateClock()
     put_database(tmp_path / "sublet.db")

@@ -35,6 +35,9 @@ async def test_the_owner_lists_and_cancels_what_others_run_and_they_learn_why(tm
         assert (await service.sessions.page(OWNER)).items == ()
         with pytest.raises(NotFound, match="There is no person mi"):
             await service.sessions.page(OWNER, of="mi")
+        for person, of in ((OWNER, "*"), (ME, "")):
+            with pytest.raises(NotFound, match="There is no platform trail"):
+                await service.sessions.page(person, of=of, platform="trail")
         assert b"trial" in (await service.output.output(mine.id, OWNER, "stdout")).data
         ended = await service.sessions.cancel(mine.id, OWNER, "I need\nthe machine")
         assert ended.end is not None

@@ -102,6 +102,7 @@ def test_the_reason_names_each_other_platform_and_what_is_worse_there() -> None:
     others = [HERE, predicted(), booked("far", 30), predicted("shut", needs_login=True)]
     said = explain_choice(HERE, others)
     assert said == "booked; preferred over far: later, mine: predicted, shut: login needed"
+    assert explain_choice(booked("a", 0), [booked("a", 0), booked("b", 0)]) == "booked; preferred over b: equally good"
 
 
 def test_the_reason_tells_the_preference() -> None:

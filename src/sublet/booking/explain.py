@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sublet.booking.holds import GIVE_BACK
+from sublet.booking.loop.held_back import holds_back, is_held
 from sublet.booking.loop.moving_up import find_causes
 from sublet.booking.model.ends import end_sentence
 from sublet.booking.model.events import EventKind
-from sublet.booking.model.phases import ACTIVE, Phase
+from sublet.booking.model.phases import ACTIVE, GOING_ON, Phase
 from sublet.booking.model.pledge import pledge_text
 from sublet.booking.model.session import Session
 from sublet.booking.model.staging import describe_staging
@@ -96,6 +97,7 @@ class Explain:
             sentences.append(f"Staging: {staging}.")
         if session.condition:
             sentences.append(f"Condition: {session.condition}.")
+        sentences += await self._explain_drain(session)
         sentences += await self._explain_data(session)
         if session.paused:
             sentences.append(f"It is paused. Resume it with: sublet resume {session.id[:8]}")
@@ -104,6 +106,17 @@ class Explain:
         if session.offer.terms.kind == "predicted":
             sentences.append("Its start is a prediction: others share that queue, and nothing is held.")
         return session, sentences
+
+    async def _explain_drain(self, session: Session) -> list[str]:
+        """Say what a drain of the session's platform does to it."""
+        now = self.now()
+        drain = await self.store.read(lambda tx: tx.drains.get(session.offer.platform, now))
+        if drain is None or session.phase not in GOING_ON or session.cancel_by or session.condition == drain.sentence:
+            return []
+        if is_held(session):
+            return [f"{drain.sentence}; it waits until that is over."] if holds_back(drain, session) else []
+        end = f"; it is cancelled at {_moment(drain.ends, now)} if it has not ended by then" if drain.ends else ""
+        return [f"{drain.sentence}{end or '; it may finish'}."]
 
     async def _explain_data(self, session: Session) -> list[str]:
         """Describe by which road the session's data were staged."""

@@ -11,6 +11,7 @@ from typing import TypedDict, Unpack
 from sublet.booking.brokers.lengthening import Lengthening
 from sublet.booking.dependencies import begin
 from sublet.booking.extending import price_longer
+from sublet.booking.filters import check_filters
 from sublet.booking.holds import list_held_platforms
 from sublet.booking.model.amounts import parse_duration
 from sublet.booking.model.events import EventKind
@@ -151,8 +152,8 @@ class Sessions:
         is_short = limit <= SHORT_PAGE and owner and all(value is None for value in filters.values())
         look = self.store.glance if is_short else self.store.read
         page = await look(lambda tx: tx.sessions.list(person=owner, limit=limit, after=after, **filters))
-        if of and not page.items and not after:
-            await self._check_known(owner, of)
+        if not page.items and not after:
+            await check_filters(self.store, self.platforms, owner, of, filters.get("platform"))
         return replace(page, items=tuple(self.presenter.with_connectors(session, person) for session in page.items))
 
     async def _owner(self, person: Person, of: str) -> str | None:
@@ -163,11 +164,6 @@ class Sessions:
         if name != person.name and not person.operator:
             raise OperatorsOnly("Only an operator can list other people's sessions.", hint=OWN_SESSIONS)
         return name
-
-    async def _check_known(self, owner: str | None, of: str) -> None:
-        """Raise NotFound if a person without sessions isn't known, and the name may be mistyped."""
-        if owner is not None and not await self.store.read(lambda tx: _is_known(tx, owner)):
-            raise NotFound(noun="person", name=of, hint="`sublet ps --everyone` lists the sessions of all people.")
 
     async def accept(
         self, name: str, person: Person, *, key: str | None = None, also: Also = only, others: Sequence[str] = ()
@@ -392,7 +388,3 @@ def _active(tx: Tx, ids: Sequence[str]) -> list[str]:
     """Return the ids of sessions that have not ended meanwhile."""
     sessions = (tx.sessions.get(id) for id in ids)
     return [session.id for session in sessions if session and session.phase not in OVER]
-
-
-def _is_known(tx: Tx, owner: str) -> bool:
-    return bool(tx.people.get(owner) or tx.tokens.list(owner) or tx.sessions.list(person=owner, limit=1).items)

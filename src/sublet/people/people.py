@@ -185,7 +185,7 @@ def add_person(tx: Tx, now: datetime, by: str, address: str, role: str, host: st
     part = role_of(role)
     if tx.people.find("email", address):
         raise AlreadyThere(
-            noun="person", name=address, hint=f"`sublet person role {address} {part}` changes their part."
+            noun="person", name=address, hint=f"`sublet person role {address} {part}` changes their role."
         )
     tx.people.add(Known(address, part, now, by=by))
     tx.audit.add(AuditEntry(now, by, "person.add", "person", address, {"role": part.value}, host))

@@ -55,7 +55,7 @@ def audit(
         lambda: (
             table(("TIME", "PERSON", "ACTION", "WHAT", "FROM", "DETAIL"), rows, keep=("ACTION",), least=("FROM",))
             if rows
-            else ["Nothing was written down that fits this."]
+            else ["No entries match."]
         ),
         lambda: (str(entry.id) for entry in entries),
     )

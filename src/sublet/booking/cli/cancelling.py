@@ -81,7 +81,7 @@ def _tell(out: Output, chosen: Sequence[SessionView], dry_run: bool = False) -> 
         chosen, lambda: draw_sessions(chosen, datetime.now(UTC), owners=True), lambda: (view.short for view in chosen)
     )
     would = f"{count_text(len(chosen), 'session')} would be cancelled."
-    out.note(would if dry_run else "No session that is under way fits.")
+    out.note(would if dry_run else "No session under way matches.")
 
 
 def _agree(out: Output, chosen: Sequence[SessionView]) -> bool:

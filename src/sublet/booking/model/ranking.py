@@ -95,4 +95,4 @@ def _drawback(other: Rated, chosen: Rated, prefer: Preference) -> str:
         return "costs more" if other.price > chosen.price else "costs less"
     if differs == "is_guess" or (differs == "sure_start" and other.start <= chosen.start + SAME_START):
         return other.terms
-    return "later" if differs == "sure_start" else "no better"
+    return "later" if differs == "sure_start" else "equally good"

@@ -218,7 +218,10 @@ async function follow(session) {
         await redraw(location.pathname + location.search);
         seen = logs[0].changed;
       }
-      if (logs.every((log) => log.ended)) return;
+      if (logs.every((log) => log.ended)) {
+        session.dataset.over = ""; // a log without a line says so now
+        return;
+      }
       wait = size ? 400 : Math.min(wait * 1.3, 2500);
     } catch {
       wait = 2000; // the service may be starting again
