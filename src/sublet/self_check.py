@@ -10,6 +10,7 @@ from sqlalchemy import create_engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from sublet.kernel.db.engine import Database
+from sublet.kernel.db.versions import NEWER, VERSION, find_newer
 from sublet.kernel.errors import SubletError
 from sublet.kernel.settings import Settings
 from sublet.platforms.registry import load_platforms
@@ -58,10 +59,12 @@ def look_at_postgres(url: str) -> PostgresState:
     try:
         with engine.connect() as connection:
             version = str(connection.exec_driver_sql("SHOW server_version").scalar())
+            has_tables = connection.exec_driver_sql("SELECT to_regclass('alembic_version')").scalar()
+            newer = find_newer(connection.exec_driver_sql(VERSION).scalar() if has_tables else None)
     except SQLAlchemyError as error:
         words = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
         return PostgresState(database.where, trouble=words, hint="Is it running? `database` says where it should be.")
     finally:
         engine.dispose()
         database.close()
-    return PostgresState(database.where, version.split()[0])
+    return PostgresState(database.where, version.split()[0], newer, NEWER)

@@ -98,9 +98,16 @@ def scribble(home: Path) -> None:
     (home / "sublet.db").write_text("this is no database at all, and never was one\n" * 100)
 
 
+def take_newer(home: Path) -> None:
+    with sqlite3.connect(home / "sublet.db") as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    connection.close()
+
+
 @pytest.mark.parametrize(
     ("harm", "words"),
     [
+        (take_newer, "a newer version of Sublet made its tables (9999;"),
         (cut, "events are missing; its write-ahead log"),
         (truncate, "events are missing; its write-ahead log"),
         (lose, "is gone"),

@@ -14,10 +14,13 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import inspect, text
 
 from sublet.booking.model.marks import write_marks
+from sublet.cli.doctor.settings import database as check_in_doctor
 from sublet.kernel.db.engine import Database
+from sublet.kernel.db.versions import HEAD
 from sublet.kernel.errors import BrokenStore
+from sublet.kernel.home import Home
 from sublet.store import Store
-from sublet.store.migrate import HEAD, CopyBefore, migrate, upgrade, version
+from sublet.store.migrate import CopyBefore, migrate, upgrade, version
 from sublet.store.migrations import config_for
 from sublet.store.tables import metadata
 from tests.contract.stored import offer_some, rows
@@ -88,6 +91,8 @@ def test_a_database_that_is_up_to_date_is_opened_without_the_migration_tool(stor
 
 def test_a_database_of_a_newer_version_is_refused(empty_url: str, tmp_path: Path) -> None:
     Store.open(empty_url).close()
+    (tmp_path / "sublet.toml").write_text(f'database = "{empty_url}"\n')
+    assert [(one.state, one.what) for one in check_in_doctor(Home(str(tmp_path)))] == [("ok", "database")]
     database = Database(empty_url)
     with database.writing.connect() as connection:
         database.begin(connection)
@@ -99,6 +104,9 @@ def test_a_database_of_a_newer_version_is_refused(empty_url: str, tmp_path: Path
     assert f"newer version of Sublet made its tables (9999; this one knows those up to {HEAD})" in caught.value.message
     assert "sublet restore FILE --replace" in caught.value.advice
     assert not (tmp_path / "backups").exists()
+    (finding,) = check_in_doctor(Home(str(tmp_path)))
+    assert (finding.state, "newer version of Sublet made its tables (9999;" in finding.detail) == ("bad", True)
+    assert "sublet restore FILE --replace" in finding.todo
 
 
 def test_a_database_is_copied_before_its_tables_are_changed(tmp_path: Path) -> None:

@@ -13,11 +13,11 @@ from sqlalchemy import Connection, inspect, text
 
 from sublet.kernel.db.copies import save_sqlite
 from sublet.kernel.db.engine import Database
+from sublet.kernel.db.versions import HEAD, NEWER, VERSION, describe_newer
 from sublet.kernel.errors import BrokenStore
 from sublet.store.tables import metadata
 
 log = structlog.get_logger()
-HEAD = "0030"  # the newest migration that this version ships
 
 
 def migrate(database: Database, copies: CopyBefore | None = None) -> None:
@@ -57,7 +57,7 @@ def version(connection: Connection) -> str | None:
     """Return the newest migration that has been run; None if there are none yet."""
     if not inspect(connection).has_table("alembic_version"):
         return None
-    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+    return connection.execute(text(VERSION)).scalar()
 
 
 def furnish(connection: Connection) -> None:
@@ -79,12 +79,7 @@ def upgrade(database: Database, connection: Connection) -> None:
     try:
         command.upgrade(config_for(connection), "head")
     except CommandError as error:
-        why = f"a newer version of Sublet made its tables ({old}; this one knows those up to {HEAD})"
-        hint = (
-            "Install that newer version again; or go back to a backup, or to the copy from before the upgrade in "
-            "SUBLET_HOME/backups: sublet restore FILE --replace"
-        )
-        raise BrokenStore(where=database.where, why=why, hint=hint) from error
+        raise BrokenStore(where=database.where, why=describe_newer(old), hint=NEWER) from error
 
 
 def list_known(connection: Connection) -> set[str | None]:

@@ -1,10 +1,11 @@
-"""`doctor`'s check of the database: it exists, is intact, and has all events that the service recorded."""
+"""`doctor`'s check of the database: it exists, is intact, isn't newer than this Sublet, and has all recorded events."""
 
 from __future__ import annotations
 
 import os
 
 from sublet.kernel.db.record import SQLITE, find_damage, read_record, sqlite_file
+from sublet.kernel.db.versions import NEWER, find_newer, read_version
 from sublet.kernel.home import Home
 
 
@@ -20,4 +21,7 @@ def check_database(home: Home, named: str = "") -> tuple[str, str, str]:
         return "bad", damage.why, damage.advice
     if file is None:
         return "ok", f"{address}; the service looks after it", ""
-    return "ok", file if os.path.exists(file) else "made at the first start", ""
+    if not os.path.exists(file):
+        return "ok", "made at the first start", ""
+    newer = find_newer(read_version(file))
+    return ("bad", newer, NEWER) if newer else ("ok", file, "")

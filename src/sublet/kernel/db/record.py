@@ -97,7 +97,7 @@ def find_loss(home: str, database: str, events: int) -> Damage | None:
 
 def check_pages(file: str) -> str:
     """Return what SQLite's quick check finds wrong, or ""; raise OperationalError if the file can't be read."""
-    with closing(sqlite3.connect(_read_only(file), uri=True, timeout=5)) as connection:
+    with closing(sqlite3.connect(read_only(file), uri=True, timeout=5)) as connection:
         answer = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
     return "" if answer == "ok" else answer
 
@@ -112,7 +112,7 @@ def is_disk_full(path: str) -> bool:
 
 def count_events(file: str) -> int:
     """Return how many events a SQLite database has ever had."""
-    with closing(sqlite3.connect(_read_only(file), uri=True, timeout=5)) as connection:
+    with closing(sqlite3.connect(read_only(file), uri=True, timeout=5)) as connection:
         if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'sqlite_sequence'").fetchone():
             return 0
         row = connection.execute(EVENTS).fetchone()
@@ -147,7 +147,7 @@ def _quote(path: str) -> str:
     return path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
 
 
-def _read_only(file: str) -> str:
+def read_only(file: str) -> str:
     """Return the URI to read a SQLite file; in a directory without write access, the file is opened as immutable."""
     fixed = "" if os.access(os.path.dirname(file), os.W_OK) else "&immutable=1"
     return f"file:{_quote(file)}?mode=ro{fixed}"
