@@ -71,3 +71,17 @@ def test_credentials_are_listed_and_forgotten(type_in: Type, canned: Serve) -> N
     canned({"GET /v1/credentials": Said(CredentialList(items=(KEPT,))), "DELETE /v1/credentials": Said(None, 204)})
     assert "s3://bucket" in type_in("credential", "list").out
     assert type_in("credential", "remove", "s3://bucket").out == "s3://bucket is forgotten.\n"
+
+
+def test_temporary_keys_are_stored_with_the_session_token_on_the_next_line(type_in: Type, canned: Serve) -> None:
+    asked = canned({"POST /v1/credentials": Said(KEPT, 201)})
+    words = ("credential", "add", "s3://bucket", "--access-key", "ASIA", "--session-token")
+    said = type_in(*words, stdin="a-secret\r\na-token\r\n")
+    body = json.loads(asked.heard[-1].body)
+    assert (body["secret"], body["session_token"]) == ("a-secret", "a-token")
+    assert "a-token" not in said.out + said.err
+    assert "and the session token next" in type_in(*words, stdin="a-secret\n").err
+    assert (
+        "belongs to temporary S3 keys"
+        in type_in("credential", "add", "https://x.org", "--token", "--session-token").err
+    )

@@ -244,6 +244,7 @@ def test_results_go_to_a_folder_of_this_machine(client: Client, tmp_path: Path) 
     [
         ({"a": "gopher://example.org/x"}, "Nothing here can send results to gopher: addresses"),
         ({"a": "s3:///x"}, "names no bucket"),
+        ({"a": "s3://results/../others/x"}, "a part of its key is . or \\.\\."),
         ({"a": "https://example.org/x/"}, "a web server has no folders"),
         ({"a": "git+https://example.org/x"}, "git\\+https: addresses are only read here; push the results yourself"),
         ({"a": "session:x/y"}, "session: addresses are only read"),

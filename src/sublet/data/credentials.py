@@ -35,7 +35,7 @@ class Credentials:
     vault: Vault
 
     async def add(
-        self, person: Person, credential: Credential, host: str = "", passphrase: str = ""
+        self, person: Person, credential: Credential, host: str = "", passphrase: str = "", session_token: str = ""
     ) -> SealedCredential:
         """Store a credential, replacing the one for the same address; an SSH key is stored without its passphrase."""
         if person.guest:
@@ -44,7 +44,11 @@ class Credentials:
             raise BadRequest(detail=why)
         if not credential.secret:
             raise BadRequest(detail="it has no secret", hint="Type the password, the token or the secret key.")
-        if why := check_secret(credential):
+        if session_token and credential.kind is not CredentialKind.S3:
+            raise BadRequest(detail="only temporary S3 keys have a session token", hint="Leave the session token out.")
+        is_long = "\n" in credential.secret and credential.kind is CredentialKind.S3
+        credential = credential.with_session_token(session_token)
+        if why := "it is more than one line" if is_long else check_secret(credential):
             raise BadRequest(detail=why, hint="Give the password, the token or the secret key alone, on one line.")
         if credential.kind is CredentialKind.KEY:
             key, _ = await asyncio.to_thread(read_key, credential.secret, passphrase)

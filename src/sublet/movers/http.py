@@ -36,7 +36,7 @@ from sublet.movers.arrival import (
 from sublet.movers.digests import ask_digest, keeps_digests
 from sublet.movers.links import describe_link, is_part, is_version, read_link
 from sublet.movers.port import SIMPLE, Content, Interrupted, Policy, Progress
-from sublet.movers.redirects import refuse_other_methods
+from sublet.movers.redirects import hide_session_token, refuse_other_methods
 from sublet.movers.sending import authorization, put, sign_in
 
 SPEED = 10_000_000  # bytes per second, for a guess
@@ -100,7 +100,7 @@ class HttpMover:
             follow_redirects=True,
             max_redirects=REDIRECTS,
             timeout=WAITS,
-            event_hooks={"response": [refuse_other_methods]},
+            event_hooks={"response": [refuse_other_methods, hide_session_token]},
         )
 
     def _sign(self, location: str) -> httpx2.Auth | None:

@@ -9,6 +9,7 @@ import httpx2
 
 from sublet.movers.arrival import without_secrets
 
+SESSION_TOKEN = "x-amz-security-token"  # noqa: S105 - a header
 READS = ("GET", "HEAD")
 LEADS_TO_A_GET = (302, 303)
 SAME_METHOD = (307, 308)  # storage servers lead with these to the node that stores a file
@@ -25,6 +26,12 @@ async def refuse_other_methods(response: httpx2.Response) -> None:
         return
     if code in LEADS_TO_A_GET or (code == 301 and method in ("POST", "PUT")):
         raise RedirectRefused(f"{_describe(response)}, which is not followed when something is sent")
+
+
+async def hide_session_token(response: httpx2.Response) -> None:
+    """Drop the session token of S3 keys before a redirect is followed: the client itself drops only Authorization."""
+    if response.has_redirect_location:
+        response.request.headers.pop(SESSION_TOKEN, None)
 
 
 def find_next(response: httpx2.Response) -> httpx2.URL | None:

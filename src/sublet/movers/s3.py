@@ -67,8 +67,10 @@ class Place:
     @property
     def auth(self) -> SignV4 | None:
         """The signer of requests; None for anonymous requests."""
-        known = self.credential
-        return SignV4(known.user, known.secret, known.region or REGION) if known else None
+        if (known := self.credential) is None:
+            return None
+        secret, token = known.s3_keys
+        return SignV4(known.user, secret, known.region or REGION, token=token)
 
     @property
     def signed(self) -> str:
@@ -104,7 +106,11 @@ class S3Mover:
             place = self._locate(location)
         except ValueError as error:
             return f"it is not an address: {error}"
-        return "" if place.server and place.bucket else "the address names no bucket"
+        if not place.server or not place.bucket:
+            return "the address names no bucket"
+        # Anyone who sends a web address leaves these out of it, so that it is another object's
+        is_ambiguous = any(part in (".", "..") for part in (place.bucket, *place.key.split("/")))
+        return "a part of its key is . or .." if is_ambiguous else ""
 
     def _locate(self, location: str) -> Place:
         address = urlsplit(location)

@@ -11,6 +11,8 @@ from urllib.parse import quote
 
 import httpx2
 
+from sublet.movers.redirects import SESSION_TOKEN
+
 ALGORITHM = "AWS4-HMAC-SHA256"
 UNSIGNED = "UNSIGNED-PAYLOAD"  # TLS protects the content, and a stream can't be hashed in advance
 
@@ -27,6 +29,7 @@ class SignV4(httpx2.Auth):
     secret: str = field(repr=False)
     region: str = "us-east-1"
     service: str = "s3"
+    token: str = field(default="", repr=False)  # of temporary keys
     now: Callable[[], datetime] = _utc_now
 
     def auth_flow(self, request: httpx2.Request) -> Generator[httpx2.Request, httpx2.Response, None]:
@@ -34,6 +37,8 @@ class SignV4(httpx2.Auth):
         when = self.now().strftime("%Y%m%dT%H%M%SZ")
         request.headers["x-amz-date"] = when
         request.headers.setdefault("x-amz-content-sha256", UNSIGNED)
+        if self.token:
+            request.headers[SESSION_TOKEN] = self.token
         signed = sorted(name for name in request.headers if name == "host" or name.startswith("x-amz-"))
         canonical = "\n".join(
             [
@@ -64,6 +69,7 @@ class SignV4(httpx2.Auth):
             "X-Amz-Date": when,
             "X-Amz-Expires": str(seconds),
             "X-Amz-SignedHeaders": "host",
+            **({"X-Amz-Security-Token": self.token} if self.token else {}),
         }
         query = "&".join(f"{_encode(name)}={_encode(value)}" for name, value in sorted(params.items()))
         host = asked.netloc.decode()

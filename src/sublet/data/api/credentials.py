@@ -27,7 +27,7 @@ async def add(request: Request, ask: CredentialAsk) -> Response:
     """Keep a credential for the addresses that begin with `place`; its secret is never shown again."""
     person = await person_of(request)
     new = Credential(ask.place, CredentialKind(ask.kind), ask.user, ask.secret, ask.endpoint, ask.region)
-    kept = await service_of(request).credentials.add(person, new, host_of(request), ask.passphrase)
+    kept = await service_of(request).credentials.add(person, new, host_of(request), ask.passphrase, ask.session_token)
     return json_response(_view(kept), 201)
 
 

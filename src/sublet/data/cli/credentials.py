@@ -18,7 +18,7 @@ from sublet.cli.prompts import ask_for
 from sublet.cli.screen import is_terminal
 from sublet.cli.texts import when
 from sublet.data.calls import credentials as calls
-from sublet.data.views.credentials import CredentialAsk, GlobusAsk, GlobusCodeAsk
+from sublet.data.views.credentials import CredentialAsk, CredentialView, GlobusAsk, GlobusCodeAsk
 from sublet.kernel.errors import BadRequest, PassphraseNeeded, UnknownHostKey
 
 Kind = Literal["login", "token", "s3", "key"]
@@ -57,6 +57,7 @@ def credential() -> None:
 )
 @click.option("--sign-in", is_flag=True, help="Sign in to Globus in a browser, and type the code that it shows.")
 @click.option("--access-key", metavar="KEY", help="A pair of S3 keys: this one, and its secret.")
+@click.option("--session-token", is_flag=True, help="The S3 keys are temporary: their session token is asked for too.")
 @click.option("--endpoint", metavar="URL", help="The server that s3://BUCKET is on; Amazon's if left out.")
 @click.option("--region", metavar="NAME", help="The region that S3 requests are signed for: us-east-1.")
 def add(
@@ -69,6 +70,7 @@ def add(
     client_id: str | None,
     sign_in: bool,
     access_key: str | None,
+    session_token: bool,
     endpoint: str | None,
     region: str | None,
 ) -> None:
@@ -79,7 +81,7 @@ def add(
     client (--user CLIENT-ID).
 
     Type the password, token or secret key, or pass it on standard input; it is never an argument. It is stored
-    encrypted, and sent to that server only.
+    encrypted, and sent to that server only. A session token is typed after its secret key, or is the next line.
     """
     if sum((user is not None, token, sign_in, access_key is not None)) != 1:
         raise click.UsageError("Say what it is: --user NAME, --token, --access-key KEY, or for Globus --sign-in.")
@@ -87,25 +89,35 @@ def add(
         raise click.UsageError("--key and --host-key belong to a login by SSH: add --user NAME.")
     if client_id and not ((token or sign_in) and place.startswith("globus:")):
         raise click.UsageError("--client-id belongs to a refresh token of Globus: globus:// --token --client-id ID.")
+    if session_token and access_key is None:
+        raise click.UsageError("--session-token belongs to temporary S3 keys: --access-key KEY --session-token.")
     if sign_in:
         _sign_in_to_globus(out, place, client_id or "")
         return
     kind: Kind = "key" if key else "login" if user else "token" if token else "s3"
+    secret = _read_key_file(key) if key else _read_secret(ASKS[kind])
+    secret, second = _read_session_token(secret) if session_token else (secret, "")
     ask = CredentialAsk(
         place=place,
         kind=kind,
-        secret=_read_key_file(key) if key else _read_secret(ASKS[kind]),
+        secret=secret,
         user=user or access_key or client_id or "",
         endpoint=_read_host_keys(place, host_key) if host_key else endpoint or "",
         region=region or "",
+        session_token=second,
     )
+    kept = _store(out, ask)
+    out.show(kept, lambda: [f"Kept, for addresses that begin with {kept.place}."], lambda: [kept.place])
+
+
+def _store(out: Output, ask: CredentialAsk) -> CredentialView:
+    """Store a credential, after asking for the passphrase of a key that has one."""
     try:
-        kept = out.link().do(calls.add(ask))
+        return out.link().do(calls.add(ask))
     except PassphraseNeeded:
         advice = "Type it in a terminal, or keep a key without one."
         passphrase = ask_for("Passphrase of the key", advice, hide_input=True)
-        kept = out.link().do(calls.add(replace(ask, passphrase=passphrase)))
-    out.show(kept, lambda: [f"Kept, for addresses that begin with {kept.place}."], lambda: [kept.place])
+        return out.link().do(calls.add(replace(ask, passphrase=passphrase)))
 
 
 def _sign_in_to_globus(out: Output, place: str, client: str) -> None:
@@ -144,6 +156,16 @@ def _read_secret(what: str) -> str:
     if is_terminal(sys.stdin):
         return ask_for(what, "Type it, or send it to standard input.", hide_input=True)
     return sys.stdin.read().rstrip("\r\n")
+
+
+def _read_session_token(secret: str) -> tuple[str, str]:
+    """Return a secret key and its session token, which is typed next, or was the second line of standard input."""
+    if is_terminal(sys.stdin):
+        return secret, _read_secret("Session token")
+    secret, _, token = secret.partition("\n")
+    if not token:
+        raise click.UsageError("Give the secret key on the first line of standard input, and the session token next.")
+    return secret.rstrip("\r"), token
 
 
 @command("list", "sublet credential list")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 SECURE = {
     "davs": "https",
@@ -62,6 +62,16 @@ class Credential:
     endpoint: str = ""  # for s3://BUCKET the server, as https://s3.example.org; for SSH the host keys, one per line
     region: str = ""
 
+    @property
+    def s3_keys(self) -> tuple[str, str]:
+        """The secret access key, and the session token of temporary keys, or an empty string."""
+        secret, _, token = self.secret.partition("\n")
+        return secret, token
+
+    def with_session_token(self, token: str) -> Credential:
+        """Return S3 keys with the session token that they are valid with, which is as secret as they are."""
+        return replace(self, secret=f"{self.secret}\n{token}") if token else self
+
     def covers(self, location: str) -> bool:
         """Whether the credential is for this address."""
         own, asked = _parts(self.place), _parts(location)
@@ -76,6 +86,8 @@ def _parts(address: str) -> tuple[str, str, str]:
     scheme = SECURE.get(parts.scheme.lower(), parts.scheme.lower())
     host = (parts.hostname or "").lower()
     path = parts.path.rstrip("/")
+    if ".." in unquote(path).split("/"):
+        path = ""  # it may lead anywhere on the host, so only a credential for the whole host covers it
     if scheme not in DEFAULT_PORTS:
         return scheme, host, path
     try:
@@ -136,11 +148,12 @@ def check_secret(credential: Credential) -> str:
         return "its user or region has control characters in it"
     if credential.kind is CredentialKind.KEY:
         return ""
-    if CONTROL.search(credential.secret):
+    secret = "".join(credential.s3_keys) if credential.kind is CredentialKind.S3 else credential.secret
+    if CONTROL.search(secret):
         return "it is more than one line, or has control characters in it"
     words = {
         CredentialKind.TOKEN: credential.secret,
-        CredentialKind.S3: f"{credential.user}{credential.secret}{credential.region}",
+        CredentialKind.S3: f"{credential.user}{secret}{credential.region}",
     }.get(credential.kind, "")
     return "" if VISIBLE.fullmatch(words) else "it has spaces, or characters that are no ASCII"
 

@@ -42,7 +42,8 @@ async def add(request: Request) -> Response:
     kind = CredentialKind(form["kind"]) if form.get("kind") in KINDS else CredentialKind.S3
     new = Credential(kind=kind, secret=form.get("secret", "").strip(), **typed)
     try:
-        await service_of(request).credentials.add(who.person, new, host_of(request))
+        token = form.get("session_token", "").strip()
+        await service_of(request).credentials.add(who.person, new, host_of(request), session_token=token)
     except SubletError as error:
         return await _draw(request, who, {**typed, "kind": kind.value}, error)
     return await _draw(request, who, {}, done=f"Kept, for addresses that begin with {new.place}.")

@@ -64,3 +64,4 @@ class CredentialAsk:
     endpoint: str = ""  # for s3://BUCKET the server; for SSH the host keys or their fingerprints, one per line
     region: str = ""
     passphrase: str = ""  # of an SSH key; not stored
+    session_token: str = ""  # of temporary S3 keys
