@@ -120,7 +120,7 @@ class Job:
         self.scratch.mkdir(exist_ok=True)
         for name, content in {"run": f"#!/bin/sh\n{script}\n".encode(), **files}.items():
             (self.scratch / name).write_bytes(content)
-        words = f'ClusterId = {number}\nProcId = 0\nCmd = "/somewhere/run"\nIn = "/dev/null"\n{ad}\n'
+        words = f'{ad}\nClusterId = {number}\nProcId = 0\nCmd = "/somewhere/run"\nIn = "/dev/null"\n'
         (self.scratch / ".job.ad").write_text(words)
         near = [sys.executable, near_half.__file__, "submit_wait_stageout", self.bridge, self.id]
         self.process = subprocess.Popen(

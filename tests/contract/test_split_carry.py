@@ -65,6 +65,41 @@ def test_links_pipes_and_what_nobody_can_read_cost_a_job_nothing(splits: Callabl
     assert list(split.state()["attempts"].values()) in ([], [1]), "it ran once"
 
 
+def test_a_wanted_link_to_a_directory_comes_home_as_a_link_and_modes_of_directories_are_kept(
+    splits: Callable[..., Split],
+) -> None:
+    """HTCondor sends no such link, and holds the job: nothing that a job wants is left out in silence."""
+    split = splits()
+    split.relay()
+    split.far(0)
+    made = "mkdir -m 755 -p d/sub; mkdir -m 700 d/own; echo x > d/sub/x; ln -s sub d/latest; ln -s /etc d/outside"
+    job = split.job(made, ad='TransferOutput = "d"')
+    assert job.ends() == 0
+    assert all((job.scratch / "d" / name).is_symlink() for name in ("latest", "outside"))
+    modes = [(job.scratch / "d" / name).stat().st_mode & 0o777 for name in ("sub", "own")]
+    assert (job.has("d/sub/x"), modes) == (b"x\n", [0o755, 0o700])
+
+
+def test_a_job_that_can_not_be_started_is_held_at_once_with_the_reason(splits: Callable[..., Split]) -> None:
+    """Not taken for one that has ended, and its node goes on."""
+    split = splits()
+    split.relay()
+    split.far(0)
+    ads = ('Cmd = "/no/such/program"', 'In = "/somewhere/words.txt"', 'Cmd = "/etc/passwd"')
+    said = []
+    for ad in ads:
+        job = split.job("true", ad=ad)
+        assert job.ends() == 1
+        assert job.process.stdout
+        said.append(job.process.stdout.read().decode())
+    assert said == [
+        "Failed to execute 'program': No such file or directory\n",
+        "Failed to open '/somewhere/words.txt' as standard input: No such file or directory\n",
+        "Failed to execute 'passwd': Permission denied\n",
+    ]
+    assert split.job("true").ends() == 0
+
+
 def test_the_directory_of_a_submit_file_is_never_carried_off(splits: Callable[..., Split], tmp_path: Path) -> None:
     split = splits()
     (home := tmp_path / "submit").mkdir()
@@ -72,7 +107,9 @@ def test_the_directory_of_a_submit_file_is_never_carried_off(splits: Callable[..
     job = Job(split, 9, 0, "true", "", {}, sandbox=home)
     assert job.ends() == 1
     assert job.process.stdout
-    assert b"should_transfer_files" in job.process.stdout.read()
+    said = job.process.stdout.read()
+    assert b"should_transfer_files" in said
+    assert (job.scratch / ".worker_stdout").read_bytes() == said, "HTCondor takes the reason of the hold from here"
 
 
 def test_a_large_sandbox_does_not_delay_a_small_one_and_is_the_same_at_the_end(splits: Callable[..., Split]) -> None:

@@ -98,13 +98,27 @@ def test_the_end_of_a_job_that_the_site_stopped_is_kept_back_until_htcondor_stop
     assert job.wait(20) == end
 
 
+def test_a_job_hears_the_signal_that_it_asked_for_though_the_pilot_ignores_it(start: Starter) -> None:
+    """`kill_sig = SIGINT`: what a shell starts in the background, as a pilot is, ignores it, and so did all jobs."""
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGQUIT)}
+    try:
+        job = start("sh", "-c", "trap 'exit 7' INT QUIT; echo ready; while :; do sleep 0.1; done")
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    assert job.stdout
+    assert job.stdout.readline() == "ready\n"
+    job.send_signal(signal.SIGINT)
+    assert job.wait(20) == 7
+
+
 def test_a_job_that_signals_its_own_group_has_ended(start: Starter) -> None:
     assert start("sh", "-c", "kill -TERM 0; sleep 60").wait(10) == -signal.SIGTERM
 
 
-def test_what_can_not_be_started_is_told_to_htcondor(start: Starter, tmp_path: Path) -> None:
+def test_what_can_not_be_started_ends_and_is_not_started_for_ever(start: Starter, tmp_path: Path) -> None:
     said = tmp_path / "said"
     said.touch()
     os.chown(said, *[int(subprocess.check_output(["id", flag, "nobody"])) for flag in ("-u", "-g")])
-    assert start("/no/such/program", _CONDOR_WRAPPER_ERROR_FILE=str(said)).wait(20) != 0
-    assert said.read_text() == "/no/such/program: No such file or directory"
+    assert start("/no/such/program", _CONDOR_WRAPPER_ERROR_FILE=str(said)).wait(20) == 127
+    assert said.read_text() == "", "HTCondor would take it for a fault of the node, and start the job again"

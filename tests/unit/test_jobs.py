@@ -7,7 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from sublet.annexes.jobs import names_in
 from sublet.annexes.model.annex import Annex, Details, Lease
+from sublet.annexes.model.inputs import WAITS_FOR
 from sublet.annexes.model.jobs import Looked, NodeRoom, QueuedJob, explain
 from sublet.annexes.model.lease_state import AnnexState, LeaseState
 from sublet.annexes.pilots.queue import read_jobs, read_unmet, runs_on
@@ -53,6 +55,7 @@ QUEUED = AnnexState(ANNEX, (LeaseState(Lease("l", "a", 1, Details(), NOW), "queu
         (replace(JOB, in_place=True), Looked(replace(UP, leases=())), "no node of example shares a file system"),
         (replace(JOB, in_place=True, annex=""), Looked(None, ["wide"]), "no node of wide shares a file system"),
         (replace(JOB, in_place=True, annex=""), Looked(None), "It names no annex, and none is open"),
+        (replace(JOB, limits="matlab:2"), Looked(UP, nodes=[NODE]), "It says concurrency_limits = matlab:2"),
         (replace(JOB, state="held", why="No space"), Looked(None), "It is held: No space"),
         (replace(JOB, state="running", node="c1"), Looked(None), "It runs on c1."),
         (replace(JOB, state="completed", code=3), Looked(None), "exit code 3"),
@@ -89,6 +92,27 @@ def test_conditions_that_match_nothing_are_found_in_the_analysis() -> None:
         "Step   Matched  Condition\n----- --------- ---------\n[0]           0  TARGET.Foo is 5\n[5]           1  ok\n"
     )
     assert read_unmet(Outcome(0, said.encode(), b"")) == ["TARGET.Foo is 5"]
+
+
+def test_alternatives_of_which_none_matches_are_one_condition_and_those_that_match_are_none() -> None:
+    said = (
+        "[0]           0  TARGET.A is 5\n[1]           0  TARGET.B is 6\n[2]           0  [0] || [1]\n"
+        "[3]           0  TARGET.C is 7\n[4]           2  TARGET.D is 8\n[5]           2  [3] || [4]\n"
+        "[6]     not now  time() > 9\n[7]      always  MY.E ?: 0\n"
+    )
+    assert read_unmet(Outcome(0, said.encode(), b"")) == ["TARGET.A is 5 || TARGET.B is 6"]
+
+
+def test_what_keeps_a_job_waiting_for_shared_inputs_is_none_of_its_own_requirements() -> None:
+    """HTCondor's analysis has a line for each part of it that no node matches at present, as most don't."""
+    ours = [
+        "MY.ContainerImage isnt undefined",
+        "MY.SubletKept isnt undefined",
+        "time() - (TARGET.DaemonStartTime ?: 0) > 300",
+    ]
+    assert [condition for condition in [*ours, "TARGET.HasDocker"] if not names_in(condition) & WAITS_FOR] == [
+        "TARGET.HasDocker"
+    ]
 
 
 def test_the_jobs_of_pilots_are_known_by_the_slots_that_they_run_on() -> None:

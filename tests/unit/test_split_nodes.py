@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import io
+import subprocess
 import tarfile
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from sublet.annexes.pilots.bundle import PilotPlan
+from sublet.annexes.pilots.bundle import PilotPlan, far
 from sublet.annexes.pilots.own import Contact
 from sublet.annexes.split.bridge import node_configuration
 from sublet.annexes.split.far_ads import ad_here, find_assigned_gpus
 from sublet.annexes.split.far_bundle import far_bundle
+from sublet.annexes.split.far_programs import NotStartable, describe, find_obstacle
 
 AD = 'ClusterId = 7\nCmd = "/somewhere/run"\nEnvironment = "A=1"\nTransferInput = "data"\nOwner = "alice"\n'
 
@@ -50,21 +52,81 @@ def test_a_node_that_says_nonsense_is_offered_as_little_as_there_can_be() -> Non
     assert not any(line.startswith(("START =", "NETWORK_HOSTNAME")) for line in lines)
 
 
-def test_a_job_sees_the_gpus_that_its_slot_was_given(tmp_path: Path) -> None:
-    given = find_assigned_gpus('Name = "slot1_1@x"\nAssignedGPUs = "CUDA1, CUDA3"\n')
-    assert given == "1,3"
-    ad = ad_here(AD, str(tmp_path), "lease", given)
-    assert 'Environment = "A=1 CUDA_VISIBLE_DEVICES=1,3"' in ad
+def give_program(sandbox: Path) -> str:
+    """A sandbox with the program of the job."""
+    (sandbox / "run").write_text("#!/bin/sh\n")
+    return str(sandbox)
+
+
+def test_a_job_sees_the_cores_and_gpus_that_its_slot_was_given(tmp_path: Path) -> None:
+    machine = 'Name = "slot1_1@x"\nAssignedGPUs = "CUDA1, CUDA3"\nCpus = 2\n'
+    assert find_assigned_gpus(machine) == "1,3"
+    sandbox = give_program(tmp_path)
+    ad = ad_here(AD.replace("A=1", "A=1 MKL_NUM_THREADS=7"), sandbox, "lease", machine)
+    assert "OMP_NUM_THREADS=2 " in ad
+    assert "OPENBLAS_NUM_THREADS=2 " in ad
+    assert "MKL_NUM_THREADS=2" not in ad, "its own environment has precedence"
+    assert "CUDA_VISIBLE_DEVICES=1,3 " in ad
+    assert "CUDA_VISIBLE_DEVICES=10000 " in ad_here(AD, sandbox, "lease", "Cpus = 2\n"), "it leaves others' GPUs alone"
     assert find_assigned_gpus('AssignedGPUs = "GPU-8a1b"\n') == "GPU-8a1b"
     assert find_assigned_gpus("Name = 1\n") == ""
 
 
 def test_a_job_runs_in_its_sandbox_and_transfers_nothing_there(tmp_path: Path) -> None:
-    (tmp_path / "run").write_text("")
-    lines = ad_here(AD, str(tmp_path), "lease").splitlines()
+    lines = ad_here(AD, give_program(tmp_path), "lease").splitlines()
     assert f'Cmd = "{tmp_path}/run"' in lines
     assert 'ShouldTransferFiles = "NO"' in lines
     assert not any(line.startswith(("TransferInput", 'Owner = "alice"')) for line in lines)
+
+
+def test_stdout_and_stderr_of_one_file_stay_together_and_stdin_is_found_below_a_directory(tmp_path: Path) -> None:
+    sandbox = give_program(tmp_path)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "words").touch()
+    ad = ad_here(f'{AD}Out = "job.txt"\nErr = "job.txt"\nIn = "data/words"\n', sandbox, "lease").splitlines()
+    assert ['Out = "_condor_stdout"' in ad, 'Err = "_condor_stdout"' in ad] == [True, True]
+    assert f'In = "{tmp_path}/data/words"' in ad
+    apart = ad_here(f'{AD}Out = "/dev/null"\nErr = "/dev/null"\n', sandbox, "lease").splitlines()
+    assert 'Err = "_condor_stderr"' in apart
+    with pytest.raises(NotStartable, match="as standard input: No such file"):
+        ad_here(f'{AD}In = "gone"\n', sandbox, "lease")
+
+
+PROGRAMS = [
+    (b"#!/bin/sh\necho hi\n", ""),
+    (b"#! /bin/sh -e\n", ""),
+    (b"#!/no/such/python\n", "No such file or directory (its interpreter '/no/such/python')"),
+    (b"echo no first line\n", "Exec format error"),
+    (b"\x7fELF\x02\x01rest\x00", ""),
+]
+
+
+@pytest.mark.parametrize(("content", "why"), PROGRAMS)
+def test_a_program_that_can_not_be_executed_is_noticed_on_every_node(content: bytes, why: str, tmp_path: Path) -> None:
+    """Behind a job wrapper HTCondor doesn't see it: it would start the job for ever, or take it for one that ran."""
+    (program := tmp_path / "it").write_bytes(content)
+    program.chmod(0o755)
+    hook = ["sh", "-c", far("check_job").decode()]
+    for sent in ("true", "false"):
+        ad = f'Cmd = "{"/home/ann" if sent == "true" else tmp_path}/it"\nTransferExecutable = {sent}\n'
+        done = subprocess.run(
+            hook, input=ad, env={"_CONDOR_SCRATCH_DIR": str(tmp_path)}, capture_output=True, text=True
+        )
+        assert (done.returncode, why in done.stdout, bool(done.stdout)) == (int(bool(why)), True, bool(why)), done
+    code = find_obstacle(str(program))
+    assert (bool(code), why in describe(code, str(program))) == (bool(why), True)
+
+
+@pytest.mark.parametrize("ad", ['Cmd = "/no/such/it"\nTransferExecutable = false\n', 'Cmd = "/home/ann/gone"\n'])
+def test_a_program_that_is_not_there_holds_its_job_and_one_in_an_image_is_not_looked_at(
+    ad: str, tmp_path: Path
+) -> None:
+    hook = ["sh", "-c", far("check_job").decode()]
+    environment = {"_CONDOR_SCRATCH_DIR": str(tmp_path)}
+    done = subprocess.run(hook, input=ad, env=environment, capture_output=True, text=True)
+    assert (done.returncode, "No such file or directory" in done.stdout) == (1, True)
+    inside = subprocess.run(hook, input=f'{ad}ContainerImage = "tool.sif"\n', env=environment, text=True)
+    assert inside.returncode == 0
 
 
 def test_nothing_secret_of_htcondor_travels_to_the_node() -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import io
+import os
 import tarfile
 from pathlib import Path
 
 import pytest
 
 from sublet.annexes.split.far_half import unpack
-from sublet.annexes.split.parcels import unpack_safely
+from sublet.annexes.split.near_half import remove_output
+from sublet.annexes.split.parcels import disguise, unpack_safely
 
 
 def archive_of(*members: tuple[str, bytes, str]) -> tarfile.TarFile:
@@ -66,3 +68,25 @@ def test_what_a_node_is_given_is_unpacked_in_the_same_way_by_every_python(
     unpack(archive_of(*given), str(tmp_path))
     assert (tmp_path / "s" / "python").readlink() == Path("/usr/bin/python3")
     assert (tmp_path / "s" / "a").stat().st_mode & 0o777 == 0o777
+
+
+def test_how_a_job_ended_looks_like_the_empty_file_before_so_that_it_is_not_transferred_with_its_files(
+    tmp_path: Path,
+) -> None:
+    (before := tmp_path / "before").write_bytes(b"\n" * 64)
+    os.utime(before, (1000, 1000))
+    for text, size in (("ExitCode = 5\n", 64), ("ExitCode = 6\n" * 9, 117)):
+        (ad := tmp_path / "ad").write_text(text)
+        disguise(ad, before)
+        assert (ad.read_text().rstrip("\n"), ad.stat().st_size) == (text.rstrip("\n"), size)
+        assert (int(ad.stat().st_mtime) == 1000) is (size == 64)
+    disguise(ad, tmp_path / "none")
+
+
+def test_what_htcondor_leaves_beside_a_scratch_directory_goes_with_its_job(tmp_path: Path) -> None:
+    (tmp_path / "execute").mkdir()
+    left = [tmp_path / "execute" / f"dir_{pid}.worker_stdout" for pid in (41, 42)]
+    for file in left:
+        file.touch()
+    remove_output(str(tmp_path), "slot1_1-42")
+    assert [file.exists() for file in left] == [True, False]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,7 +12,7 @@ from sublet.annexes.annexes import Annexes, whole
 from sublet.annexes.job_queue import JobQueue, Listed
 from sublet.annexes.model.annex import JOB_TARGET, Annex
 from sublet.annexes.model.dags import QueuedDag
-from sublet.annexes.model.inputs import JOB_INPUTS, JOB_LOOKED, JOB_READY, JOB_UNTIL
+from sublet.annexes.model.inputs import JOB_INPUTS, JOB_LOOKED, JOB_READY, JOB_UNTIL, WAITS_FOR
 from sublet.annexes.model.jobs import Explained, Looked, QueuedJob, explain
 from sublet.annexes.model.universes import INSTEAD, ON_NODES, say_no
 from sublet.annexes.pilots import queue as queue_commands
@@ -191,10 +192,16 @@ class Jobs:
             )
         except SubletError:
             return Looked(await self.status.annex_state(annex.name, person), wide)
-        others = [condition for condition in unmet if not any(name in condition for name in BROUGHT_FIRST)]
+        others = [condition for condition in unmet if not names_in(condition) & WAITS_FOR]
+        bringing = any(names_in(condition) & set(BROUGHT_FIRST) for condition in unmet)
         state = await self.status.annex_state(annex.name, person)
         exclusive = settings.get(EXCLUSIVELY, "").strip().lower() in ("true", "t", "yes", "1")
-        return Looked(state, wide, nodes, others, exclusive, bringing=len(others) < len(unmet))
+        return Looked(state, wide, nodes, others, exclusive, bringing)
+
+
+def names_in(condition: str) -> set[str]:
+    """Return the words of a condition, the names of its attributes among them."""
+    return set(re.findall(r"\w+", condition))
 
 
 def refuse_universes(jobs: Iterable[QueuedJob]) -> None:

@@ -60,6 +60,7 @@ WAITS = (
     f" ? (!{_HEAVY} || time() > (MY.{JOB_UNTIL} ?: (MY.QDate + {UNSEEN})))"
     f" : ((MY.{JOB_READY} =?= undefined || {_READY} || (time() > MY.{JOB_UNTIL} && {_LONG_UP})) && {_LOOKED})))"
 )
+WAITS_FOR = frozenset(re.findall(r"\b(?:MY|TARGET)\.(\w+)", WAITS))  # the attributes that it depends on
 HAS_IMAGE = f'stringListMember(TARGET.{SLOT_LEASE} ?: "", MY.{JOB_READY} ?: "")'  # for a job that sends no image
 
 

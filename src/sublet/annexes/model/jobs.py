@@ -41,6 +41,7 @@ class QueuedJob:
     universe: str = "vanilla"
     in_place: bool = False  # whether its files aren't transferred: it needs a file system shared with nodes
     pulled: str = ""  # why its node pulls its image itself
+    limits: str = ""  # its concurrency limits, which only a negotiator counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +126,8 @@ def _explain_state(job: QueuedJob, looked: Looked, now: datetime) -> Explained:
     names = looked.annex.annex.name if looked.annex else ", ".join(looked.open_annexes)
     if job.in_place:
         return _in_place(names)
+    if job.limits:
+        return _explain_limits(job, names)
     if looked.annex is None:
         return Explained((f"It names no annex, and waits for room on what is open to all your jobs: {names}.",))
     return _waiting(job, looked.annex, looked, now)
@@ -148,6 +151,16 @@ def _in_place(name: str) -> Explained:
     return Explained(
         (f"It says should_transfer_files = NO, and no node of {name} shares a file system with this machine.",),
         "Submit it again without that line; its files are then copied to the node, and its results come back.",
+    )
+
+
+def _explain_limits(job: QueuedJob, name: str) -> Explained:
+    return Explained(
+        (
+            f"It says concurrency_limits = {job.limits}, and HTCondor gives such jobs to no node of {name}: "
+            "the nodes of annexes take jobs without a negotiator, which alone counts these limits.",
+        ),
+        f"`condor_qedit {job.id} ConcurrencyLimits undefined` lets it run without them.",
     )
 
 

@@ -126,6 +126,7 @@ def bundle(
             "ask.sh": script("ask"),
             "pilot.sh": far("pilot"),
             "run_job.pl": far("run_job", "pl"),
+            "check_job": far("check_job"),
             "fetch_kept": far("fetch_kept"),
             "fetch_web": far("fetch_web"),
             "fetch_web.py": read_program(*PLUGIN),

@@ -23,7 +23,7 @@ ATTRIBUTES = (
     *("ClusterId", "ProcId", "JobStatus", "JobBatchName", "Cmd", "RemoteHost", "LastRemoteHost", "QDate"),
     *("EnteredCurrentStatus", "RequestCpus", "RequestMemory", "RequestDisk", "RequestGPUs", "HoldReason"),
     *("RemoveReason", "ExitCode", "JobSetName", "JobUniverse", "AllowedExecuteDuration", "Requirements"),
-    "ShouldTransferFiles",
+    *("ShouldTransferFiles", "ConcurrencyLimits"),
     *(JOB_TARGET, JOB_SESSION, JOB_GUEST, JOB_TIME, JOB_PROGRAM, JOB_PULLED),
 )
 SLOT = (
@@ -31,7 +31,8 @@ SLOT = (
     *("TotalSlotGPUs", SLOT_END),
 )
 KIB, MIB = 1 << 10, 1 << 20
-_CONDITION = re.compile(r"^\[\d+\]\s+0\s+(.+)$", re.MULTILINE)
+_STEP = re.compile(r"^\[(\d+)\]\s+(\S+(?: now)?)\s+(\S.*)$", re.MULTILINE)
+_REFERENCE = re.compile(r"\[(\d+)\]")
 
 
 def to_list(tools: Tools, constraint: str = "true") -> Command[list[QueuedJob]]:
@@ -104,6 +105,7 @@ def _job(ad: Ad) -> QueuedJob:
         universe=name_universe(int(ad.get("JobUniverse") or VANILLA)),
         in_place=ad.get("ShouldTransferFiles") == "NO",
         pulled=text_of(ad.get(JOB_PULLED)),
+        limits=text_of(ad.get("ConcurrencyLimits")),
     )
 
 
@@ -129,8 +131,15 @@ def read_room(ad: Ad) -> NodeRoom:
 
 
 def read_unmet(outcome: Outcome) -> list[str]:
-    """Parse the requirements that matched nothing, if there is an analysis."""
-    return [condition.strip() for condition in _CONDITION.findall(outcome.text)]
+    """Parse the requirements that matched nothing, if there is an analysis; alternatives are one requirement."""
+    steps = {number: (matched, condition.strip()) for number, matched, condition in _STEP.findall(outcome.text)}
+    parts = {number for _, condition in steps.values() for number in _REFERENCE.findall(condition)}
+
+    def spell_out(condition: str) -> str:
+        return _REFERENCE.sub(lambda part: spell_out(steps[part[1]][1]) if part[1] in steps else "…", condition)
+
+    unmet = [(number, condition) for number, (matched, condition) in steps.items() if matched == "0"]
+    return [spell_out(condition) for number, condition in unmet if number not in parts]
 
 
 def find_unknown(jobs: Sequence[QueuedJob], wanted: Sequence[str]) -> list[str]:

@@ -33,6 +33,12 @@ from sublet.reach.target import private
 PLACES = (REQUESTS, "log", "spool", "execute", "lock", "run", "etc", "credentials", "tokens.d", "passwords.d")
 # The schedd keeps the first ad of a slot, so a slot that can't take jobs isn't advertised at all.
 WITHHELD = write_lines({"STARTD_DIRECT_ATTACH_SCHEDD_NAME": ""})
+# Before a job's files come: an empty end of the job, which is then no new file of the job (parcels.py).
+BEFORE_JOB = b"""#!/bin/sh
+cat >/dev/null
+yes '' | head -c 16384 >"$_CONDOR_SCRATCH_DIR/.job.ad.out"
+exit 0
+"""
 IDLE = "it was idle for too long"
 HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 ENDS = (
@@ -50,6 +56,8 @@ def prepare(directory: Path, plan: PilotPlan, release: Release, tokens: Mapping[
     starter = directory / "near_half"
     keep(starter, f'#!/bin/sh\nexec {_quote(sys.executable)} -IS {_quote(near_half.__file__)} "$@"\n'.encode())
     starter.chmod(0o700)
+    keep(directory / "before_job", BEFORE_JOB)
+    (directory / "before_job").chmod(0o700)
     write_plugins(directory, release)
     keep(directory / "passwords.d" / "POOL", key)
     renew(directory, plan, tokens)
@@ -100,6 +108,8 @@ def configuration(directory: Path, plan: PilotPlan, release: Release) -> str:
         "STARTER_REMOTE_CMD": literal(str(directory / "near_half")),
         "STARTER_REMOTE_DIR": literal(str(directory)),
         "STARTER_NESTED_SCRATCH": "False",
+        "STARTER_DEFAULT_JOB_HOOK_KEYWORD": "SUBLET",
+        "SUBLET_HOOK_PREPARE_JOB_BEFORE_TRANSFER": literal(str(directory / "before_job")),
         "STARTD_CRON_JOBLIST": "FAR",
         "STARTD_CRON_FAR_EXECUTABLE": "/bin/cat",
         "STARTD_CRON_FAR_ARGS": "probe.out",

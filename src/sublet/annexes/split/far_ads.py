@@ -5,6 +5,15 @@ from __future__ import annotations
 import os
 import re
 
+from sublet.annexes.split.far_programs import check_program, find_stdin
+
+THREADS = (
+    *("CUBACORES", "GOMAXPROCS", "JULIA_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "OMP_NUM_THREADS"),
+    *("OMP_THREAD_LIMIT", "OPENBLAS_NUM_THREADS", "PYTHON_CPU_COUNT", "ROOT_MAX_THREADS"),
+    *("TF_LOOP_PARALLEL_ITERATIONS", "TF_NUM_THREADS"),
+)  # the variables in which HTCondor tells jobs on any node how many cores they have
+GPUS = ("CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL")  # the same for GPUs
+NO_GPUS = "10000"  # a number that no GPU has, so that a job without GPUs leaves those of others alone
 OURS = {
     *("iwd", "shouldtransferfiles", "whentotransferoutput", "transferinput", "transferoutput", "transferexecutable"),
     *("owner", "user", "ntdomain", "userlog", "ulog", "dagmanjoblog", "outputdestination", "transferoutputremaps"),
@@ -12,8 +21,11 @@ OURS = {
 }  # attributes of a job's ad that are replaced for this node
 
 
-def ad_here(ad: str, sandbox: str, owner: str, gpus: str = "", cores: str = "") -> str:
-    """Return a job's ad for the starter on this node: in this sandbox, with nothing to transfer."""
+def ad_here(ad: str, sandbox: str, owner: str, machine: str = "") -> str:
+    """Return a job's ad for the starter on this node: in this sandbox, with nothing to transfer.
+
+    `machine` is the ad of its slot. Raise NotStartable if its program or its input can't be used.
+    """
 
     def value(name: str, otherwise: str) -> str:
         match = re.search(r"(?im)^" + name + r'\s*=\s*"(.*)"\s*$', ad)
@@ -29,7 +41,9 @@ def ad_here(ad: str, sandbox: str, owner: str, gpus: str = "", cores: str = "") 
             os.chmod(here, 0o700)
             command = here
             break
-    image, given = value("ContainerImage", ""), value("In", "/dev/null")
+    image = value("ContainerImage", "")
+    if not image:
+        check_program(os.path.join(sandbox, command))
     values = {
         "Iwd": sandbox,
         "ShouldTransferFiles": "NO",
@@ -37,12 +51,12 @@ def ad_here(ad: str, sandbox: str, owner: str, gpus: str = "", cores: str = "") 
         "User": owner + "@far.local",
         "Cmd": command,
         "Out": "_condor_stdout",
-        "Err": "_condor_stderr",
-        "In": inside(given) if os.path.exists(inside(given)) else "/dev/null",
+        "Err": "_condor_stdout" if shares_output(value("Out", ""), value("Err", "")) else "_condor_stderr",
+        "In": find_stdin(value("In", "/dev/null"), sandbox),
     }
     given_environment = value("Environment", "")
-    more = {"CUDA_VISIBLE_DEVICES": gpus, "OMP_NUM_THREADS": cores}
-    added = [name + "=" + setting for name, setting in more.items() if setting and not is_set(name, given_environment)]
+    more = variables_of(machine)
+    added = [name + "=" + setting for name, setting in more.items() if not is_set(name, given_environment)]
     if added:
         lines = [line for line in lines if line.split("=", 1)[0].strip().lower() != "environment"]
         values["Environment"] = " ".join([given_environment, *added]).strip()
@@ -52,13 +66,27 @@ def ad_here(ad: str, sandbox: str, owner: str, gpus: str = "", cores: str = "") 
     return "\n".join(lines) + "\n"
 
 
+def shares_output(out: str, err: str) -> bool:
+    """Whether a job writes stdout and stderr to one file."""
+    return out == err and out not in ("", "/dev/null")
+
+
+def variables_of(machine: str) -> dict[str, str]:
+    """Return the variables by which HTCondor tells jobs on any node what their slot has."""
+    if not machine:
+        return {}
+    cores = find_assigned_cores(machine)
+    threads = dict.fromkeys(THREADS, cores) if cores else {}
+    return dict(threads, **dict.fromkeys(GPUS, find_assigned_gpus(machine) or NO_GPUS))
+
+
 def is_set(name: str, environment: str) -> bool:
     """Whether a job's own environment sets a variable, which then has precedence."""
     return re.search(r"(^|[\s'\"])" + name + "=", environment) is not None
 
 
 def find_assigned_cores(machine: str) -> str:
-    """Return the number of cores of a slot, which HTCondor tells jobs on any node."""
+    """Return the number of cores of a slot."""
     match = re.search(r"(?im)^Cpus\s*=\s*(\d+)\s*$", machine)
     return match.group(1) if match else ""
 

@@ -11,10 +11,14 @@ from sublet.kinds.pilot import assign_variables, script
 from sublet.platforms.htcondor.configuration import STRICT, places, write_lines
 
 DOMAIN = "far.sublet"
-# A job's scratch directory is its sandbox, as on any node; the starter here has another.
+# A job's scratch directory is its sandbox, as on any node; the starter here has another, and knows no slot.
 IN_SANDBOX = b"""#!/bin/sh
 _CONDOR_SCRATCH_DIR=$PWD TMPDIR=$PWD TEMP=$PWD TMP=$PWD
-export _CONDOR_SCRATCH_DIR TMPDIR TEMP TMP
+attempt=${PWD%/*}
+_CONDOR_MACHINE_AD=$attempt/machine.ad
+attempt=${attempt##*/}
+_CONDOR_SLOT=${attempt%%-*}
+export _CONDOR_SCRATCH_DIR TMPDIR TEMP TMP _CONDOR_MACHINE_AD _CONDOR_SLOT
 exec "$@"
 """
 

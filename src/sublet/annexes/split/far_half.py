@@ -17,8 +17,9 @@ import threading
 import time
 from typing import Any
 
-from sublet.annexes.split.far_ads import ad_here, find_assigned_cores, find_assigned_gpus
+from sublet.annexes.split.far_ads import ad_here
 from sublet.annexes.split.far_kept import heed_notes, unpack
+from sublet.annexes.split.far_programs import NotStartable
 from sublet.annexes.split.far_results import list_sandbox, pack_outputs, put_words, say
 from sublet.annexes.split.spool_files import forget, forget_pulses, is_scarce, names, pulse, pulses, read, write_at
 
@@ -56,7 +57,7 @@ class FarResult:
         """Keep the result, which hasn't been sent yet."""
         self.name, self.directory, self.failure, self.seen = name, directory, failure, seen
         self.since = self.tried = time.monotonic()
-        self.unsent = ""  # why the files stay here: then only this text is sent
+        self.unsent = ""  # why the job has to be held: then only this text is sent
 
 
 class FarHalf:
@@ -254,7 +255,9 @@ class FarHalf:
             shutil.rmtree(directory, ignore_errors=True)
             if self._waits(name, error) and self._put_back(archive, given):
                 return
-            self._send_home(FarResult(name, directory, str(error), {}))
+            result = FarResult(name, directory, str(error), {})
+            result.unsent = str(error) if isinstance(error, NotStartable) else ""
+            self._send_home(result)
         self.begun.add(name)
         self.waiting.pop(name, None)
         forget(archive)
@@ -281,8 +284,7 @@ class FarHalf:
             ad = file.read()
         with open(directory + "/in.ad", "w") as file:
             machine = read(directory + "/machine.ad") or ""
-            given = find_assigned_gpus(machine), find_assigned_cores(machine)
-            file.write(ad_here(ad, directory + "/sandbox", self.settings["lease_id"], *given))
+            file.write(ad_here(ad, directory + "/sandbox", self.settings["lease_id"], machine))
         for part in ("log", "execute", "spool", "lock", "run"):
             os.makedirs(directory + "/own/" + part)
         words = [self.settings["starter"], "-f", "-t", "-local-name", "far"]
@@ -386,4 +388,6 @@ def read_node_facts() -> dict[str, Any]:
 def main(settings: dict[str, Any]) -> None:
     """Run the far half."""
     os.umask(0o077)
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):  # a shell's background programs ignore them, and so
+        signal.signal(number, signal.SIG_DFL)  # would jobs
     FarHalf(dict(settings, **read_node_facts())).run()

@@ -50,11 +50,20 @@ def pack_outputs(tar: tarfile.TarFile, directory: str, seen: dict[str, Any]) -> 
         if not is_wanted(above, wanted):
             continue
         tar.add(place, os.path.normpath(os.path.join("sandbox", above)), recursive=False)
+        for name in [name for name in folders if os.path.islink(os.path.join(place, name))]:
+            add_refused_link(tar, os.path.normpath(os.path.join("sandbox", above, name)))
         for name in files:
             path, member = os.path.join(place, name), os.path.normpath(os.path.join("sandbox", above, name))
             fresh = seen.get(member) != stamp(path)
             if fresh and is_wanted(member[len("sandbox/") :], wanted) and os.path.isfile(path):
                 add_content(tar, path, member)
+
+
+def add_refused_link(tar: tarfile.TarFile, name: str) -> None:
+    """Add a link to a directory in place of one that a job wants: HTCondor sends none, and holds the job for it."""
+    member = tarfile.TarInfo(name)
+    member.type, member.linkname = tarfile.SYMTYPE, "."
+    tar.addfile(member)
 
 
 def add_content(tar: tarfile.TarFile, path: str, member: str) -> None:

@@ -11,6 +11,7 @@ exits because something is dead: then the bridge's startd evicts the job.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -67,17 +68,33 @@ def submit(bridge: str, id: str, job_ad: str, sandbox: str) -> int:
     """Have the job run on the far side, with its results in the sandbox; return the exit code."""
     scratch = os.getcwd()
     if not is_within(sandbox, scratch):  # never send the directory of a submit file
-        sys.stdout.write(f"{SHARED}\n")
-        return 1
+        return fail(scratch, SHARED)
     if not os.path.exists(job_ad):  # the starter omits a slash
         job_ad = os.path.join(scratch, ".job.ad")
     attempt = f"{id}.{os.urandom(6).hex()}"  # unique, so that a late result is recognised
     message = {"op": "submit", "id": id, "attempt": attempt, "node": int(os.path.basename(bridge))}
     answer = call(relay_of(bridge), {**message, "job_ad": job_ad, "sandbox": sandbox, "scratch": scratch})
     if answer.get("failed"):
-        sys.stdout.write(f"{answer['failed']}\n")  # the hold reason of the job
-        return 1
+        return fail(scratch, answer["failed"])
     return 0
+
+
+def fail(scratch: str, why: str) -> int:
+    """Say why the job is to be held, and return the exit code.
+
+    HTCondor takes the reason from this file, but has stdout written to another, whose path lacks a slash.
+    """
+    sys.stdout.write(f"{why}\n")
+    with open(os.path.join(scratch, ".worker_stdout"), "w") as file:
+        file.write(f"{why}\n")
+    return 1
+
+
+def remove_output(bridge: str, id: str) -> None:
+    """Remove the file that HTCondor made for stdout beside the scratch directory, and would leave there."""
+    name = "dir_" + id.rpartition("-")[2] + ".worker_stdout"
+    with contextlib.suppress(OSError):
+        os.remove(os.path.join(bridge, "execute", name))
 
 
 def is_within(path: str, directory: str) -> bool:
@@ -90,6 +107,7 @@ def main() -> int:
     words = sys.argv[1:]
     bridge, id = words[1].rstrip("/"), re.sub(r"[^\w.-]", "_", words[2])
     if words[0] == "remove":
+        remove_output(bridge, id)
         call(relay_of(bridge), {"op": "remove", "id": id}, PATIENCE)
         return 0
     return submit(bridge, id, words[3], words[5])

@@ -13,7 +13,7 @@ from sublet.annexes.views.jobs import DagView, JobView
 def job_view(job: QueuedJob, names: Mapping[str, str]) -> JobView:
     """Convert a job to its view, with the name of its annex."""
     values = {**asdict(job), "annex": names.get(job.annex, job.annex)}
-    del values["in_place"], values["pulled"]  # shown only in its explanation
+    del values["in_place"], values["pulled"], values["limits"]  # shown only in its explanation
     return JobView(**values)
 
 

@@ -5,6 +5,7 @@
 #   fetch_kept        how a job gets a directory or a program that its system keeps for many
 #   fetch_web         how it gets what it names by an address: out of the system's cache, where that is possible
 #   run_job.pl        how a job is run, so that its end is not mistaken when the site stops all processes of the pilot at once
+#   check_job         whether a job's program can be executed, which HTCondor doesn't see behind run_job
 #   condor_config     the configuration;  annex.conf: the part of it that may change;  node.conf: what is found out here
 #   tokens.d/         what lets it attach to the access point, for a while;  passwords.d/: the key that its owner's orders need
 #
@@ -201,7 +202,9 @@ outlive() { # lines for what must not end, or tell of an end, before HTCondor en
     perl=$(command -v perl) && "$perl" -MPOSIX -e 1 2>/dev/null || return 0
     { printf '#!%s\n' "$perl"; cat run_job.pl; } >run_job
     chmod 700 run_job
+    chmod 700 check_job
     printf 'USER_JOB_WRAPPER = %s\n' "$dir/run_job"
+    printf 'STARTER_DEFAULT_JOB_HOOK_KEYWORD = SUBLET\nSUBLET_HOOK_PREPARE_JOB = %s\n' "$dir/check_job"
 }
 
 configure() {

@@ -4,6 +4,7 @@
 
 use strict;
 use warnings;
+use Errno ();
 use POSIX ();
 
 my $PATIENCE = 20;    # seconds for HTCondor to stop a job that the site has stopped
@@ -30,14 +31,13 @@ sub listen_to_signals {
 }
 
 sub run_program {
+    $SIG{$_} = 'DEFAULT' for qw(HUP INT QUIT);    # ignored by what a shell starts in the background, as the pilot was
     no warnings 'exec';
     exec { $ARGV[0] } @ARGV;
-    my $why = "$ARGV[0]: $!";
-    if (open my $file, '>', $ENV{_CONDOR_WRAPPER_ERROR_FILE} || '/dev/null') {
-        print $file $why;    # HTCondor holds the job then, and says so
-        close $file;
-    }
-    POSIX::_exit(127);
+    # HTCondor would start a job again and again if this were written to _CONDOR_WRAPPER_ERROR_FILE. Programs that can't be
+    # executed are mostly found before (check_job).
+    print STDERR "$ARGV[0]: $!\n";
+    POSIX::_exit($!{ENOENT} ? 127 : 126);
 }
 
 sub nap {
