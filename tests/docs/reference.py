@@ -14,7 +14,13 @@ from pydantic import BaseModel
 
 from sublet.kernel import errors
 from sublet.kernel.settings import Settings
-from sublet.kernel.settings_operation import LogSettings, RetentionSettings, ThrottleSettings
+from sublet.kernel.settings_operation import (
+    ConnectionSettings,
+    LogSettings,
+    RetentionSettings,
+    ThrottleSettings,
+    UploadSettings,
+)
 from sublet.kernel.settings_tables import (
     AnnexSettings,
     AppSettings,
@@ -27,6 +33,7 @@ from sublet.kernel.settings_tables import (
     SigningSettings,
     TokenSettings,
 )
+from sublet.kernel.settings_trust import IssuerSettings, PolicySettings
 from sublet.platforms.port import PledgeSettings
 
 PAGES = Path(__file__).parents[2] / "docs" / "reference"
@@ -37,9 +44,13 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "Tokens (`[tokens]`)": TokenSettings,
     "Signing in (`[signing]`)": SigningSettings,
     "OpenID providers (`[oidc.NAME]`)": OidcSettings,
+    "Other issuers' tokens (`[issuers.NAME]`)": IssuerSettings,
+    "A policy service (`[policy]`)": PolicySettings,
     "Logs (`[logs]`)": LogSettings,
     "Retention (`[retention]`)": RetentionSettings,
     "Rate limits (`[throttle]`)": ThrottleSettings,
+    "Connections (`[connections]`)": ConnectionSettings,
+    "Uploads (`[uploads]`)": UploadSettings,
     "Apps (`[apps]`)": AppSettings,
     "Maintainers (`[maintainers.NAME]`)": Maintainer,
     "Recipes (`[recipes.NAME]`)": RecipeSettings,
