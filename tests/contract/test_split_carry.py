@@ -73,10 +73,11 @@ def test_a_wanted_link_to_a_directory_comes_home_as_a_link_and_modes_of_director
     split.relay()
     split.far(0)
     made = "mkdir -m 755 -p d/sub; mkdir -m 700 d/own; echo x > d/sub/x; ln -s sub d/latest; ln -s /etc d/outside"
-    job = split.job(made, ad='TransferOutput = "d"')
+    job = split.job(f"{made}; ln -s d way", ad='TransferOutput = "d,way/sub/x"')
     assert job.ends() == 0
     assert all((job.scratch / "d" / name).is_symlink() for name in ("latest", "outside"))
     modes = [(job.scratch / "d" / name).stat().st_mode & 0o777 for name in ("sub", "own")]
+    assert job.has("way/sub/x") == b"x\n", "a link on the way to what it wants is followed"
     assert (job.has("d/sub/x"), modes) == (b"x\n", [0o755, 0o700])
 
 

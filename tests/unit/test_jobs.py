@@ -98,9 +98,13 @@ def test_alternatives_of_which_none_matches_are_one_condition_and_those_that_mat
     said = (
         "[0]           0  TARGET.A is 5\n[1]           0  TARGET.B is 6\n[2]           0  [0] || [1]\n"
         "[3]           0  TARGET.C is 7\n[4]           2  TARGET.D is 8\n[5]           2  [3] || [4]\n"
+        "[8]           0  TARGET.HasDocker\n[9]           2  split(TARGET.CondorVersion)[8]\n"
         "[6]     not now  time() > 9\n[7]      always  MY.E ?: 0\n"
     )
-    assert read_unmet(Outcome(0, said.encode(), b"")) == ["TARGET.A is 5 || TARGET.B is 6"]
+    assert read_unmet(Outcome(0, said.encode(), b"")) == [
+        "TARGET.A is 5 || TARGET.B is 6",
+        "TARGET.HasDocker",
+    ]
 
 
 def test_what_keeps_a_job_waiting_for_shared_inputs_is_none_of_its_own_requirements() -> None:

@@ -32,7 +32,7 @@ SLOT = (
 )
 KIB, MIB = 1 << 10, 1 << 20
 _STEP = re.compile(r"^\[(\d+)\]\s+(\S+(?: now)?)\s+(\S.*)$", re.MULTILINE)
-_REFERENCE = re.compile(r"\[(\d+)\]")
+_REFERENCE = re.compile(r"(?<![\w)\]])\[(\d+)\]")  # to another step; after a word or bracket it is a subscript
 
 
 def to_list(tools: Tools, constraint: str = "true") -> Command[list[QueuedJob]]:

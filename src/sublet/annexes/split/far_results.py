@@ -31,6 +31,12 @@ def is_wanted(path: str, wanted: list[str] | None) -> bool:
     return bool(inside)
 
 
+def leads_to_wanted(path: str, wanted: list[str] | None) -> bool:
+    """Whether a directory itself isn't sent back, but something below it is."""
+    around = [want for want in wanted or [] if path == want or path.startswith(want + "/")]
+    return not around and is_wanted(path, wanted)
+
+
 def put_words(tar: tarfile.TarFile, name: str, words: str) -> None:
     """Add a small text to an archive without writing to this node's disk, which may be full."""
     content = words.encode()
@@ -43,14 +49,16 @@ def pack_outputs(tar: tarfile.TarFile, directory: str, seen: dict[str, Any]) -> 
     """Pack the outputs that a job wants, with links resolved, as HTCondor does on any node."""
     wanted = find_wanted_outputs(read(directory + "/job.ad") or "")
     sandbox = directory + "/sandbox"
-    for place, folders, files in os.walk(sandbox):
+    for place, folders, files in os.walk(sandbox, followlinks=True):
         above = os.path.relpath(place, sandbox)
         named = [name for name in folders if is_wanted(os.path.normpath(os.path.join(above, name)), wanted)]
-        folders[:] = named if wanted is not None else []
+        links = [name for name in named if os.path.islink(os.path.join(place, name))]
+        refused = [name for name in links if not leads_to_wanted(os.path.normpath(os.path.join(above, name)), wanted)]
+        folders[:] = [name for name in named if name not in refused] if wanted is not None else []
         if not is_wanted(above, wanted):
             continue
-        tar.add(place, os.path.normpath(os.path.join("sandbox", above)), recursive=False)
-        for name in [name for name in folders if os.path.islink(os.path.join(place, name))]:
+        tar.add(os.path.realpath(place), os.path.normpath(os.path.join("sandbox", above)), recursive=False)
+        for name in refused if wanted is not None else []:
             add_refused_link(tar, os.path.normpath(os.path.join("sandbox", above, name)))
         for name in files:
             path, member = os.path.join(place, name), os.path.normpath(os.path.join("sandbox", above, name))
