@@ -271,7 +271,7 @@ def test_an_operator_cancels_others_sessions_drains_a_platform_and_pledges_a_par
     expect(pledge).to_contain_text("nobody yet")
     looked_at(page, "platform-pledges")
     pledge.get_by_role("link", name="Add a rule").click()
-    expect(page.get_by_label("Called")).to_have_value("courses")
+    expect(page.get_by_label("Name", exact=True)).to_have_value("courses")
     page.get_by_label("Who").fill("*@lab.org")
     page.get_by_role("button", name="Add the rule").click()
     page.goto("/web/platforms/other")

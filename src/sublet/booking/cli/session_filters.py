@@ -39,7 +39,7 @@ def filter_options(function: F) -> F:
 def filters_of(chosen: Mapping[str, Any]) -> dict[str, Any]:
     """Return the given options as the calls take them."""
     if chosen["everyone"] and chosen["person"]:
-        raise click.UsageError("--everyone and --person can't both be said.")
+        raise click.UsageError("Use either --everyone or --person, not both.")
     filters = {name: chosen[name] for name in ("name", "kind", "platform", "app", "annex") if chosen[name]}
     if who := EVERYONE if chosen["everyone"] else chosen["person"]:
         filters["person"] = who
