@@ -26,6 +26,7 @@ class SourceFile:
     promised: int | None = None  # the length that is told
     given: int | None = None  # GET has so many bytes alone, and says so, though HEAD told of all
     changes: bytes | None = None  # after the first part was sent, it is this
+    knows_ranges: bool = True
     pace: float = 0.0  # seconds between two blocks
     answers_after: float = 0.0  # seconds
     stalls_at: int | None = None  # after so many bytes nothing more comes, once, until the one who asked gives up
@@ -93,6 +94,7 @@ class SourceHandler(BaseHTTPRequestHandler):
 
     def _send(self, file: SourceFile, with_body: bool) -> None:
         first, span = 0, self.headers.get("Range", "")
+        span = span if file.knows_ranges else ""
         if span and self.headers.get("If-Range", file.etag) == file.etag:
             first = int(span.removeprefix("bytes=").partition("-")[0])
         whole = len(file.content)

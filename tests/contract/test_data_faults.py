@@ -50,6 +50,11 @@ FAULTS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "forbidden": ({"code": 403}, {}, "403 Forbidden"),
     "loop": ({"location": "/loop"}, {}, "leads on and on"),
     "shorter": ({"promised": MIB + 1000}, {}, f"{MIB} of {MIB + 1000} bytes came"),
+    "half": (
+        {"cut_at": MIB // 2, "cuts": 1000, "knows_ranges": False},
+        {},
+        f"(5 tries, {MIB // 2} of {MIB} bytes came)",
+    ),
     "checksum": ({}, {"checksum": f"sha256:{'0' * 64}"}, "its checksum is sha256:"),
     "size": ({}, {"size": "5 B"}, "5 were expected"),
 }
