@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import httpx2
@@ -73,3 +74,22 @@ async def test_a_server_that_is_stopping_is_not_gone(make: Make) -> None:
     servers = make(hub)
     assert not await servers.stop(KEY, "marie")
     assert (await servers.look(KEY, "marie")).standing == "stopping"
+
+
+async def test_all_users_with_servers_are_looked_at_however_few_a_hub_gives_at_once() -> None:
+    names = [f"user{number}" for number in range(23)]
+
+    def handle(request: httpx2.Request) -> httpx2.Response:
+        first = int(request.url.params.get("offset", "0"))
+        page = names[first : first + min(10, int(request.url.params["limit"]))]  # a hub has a limit of its own
+        models = [{"name": name, "servers": {f"sublet-x-{name}": {"started": None}}} for name in page]
+        return httpx2.Response(200, json=models)
+
+    async def find_token(address: str, person: str) -> str:
+        return "polonium"
+
+    source = TokenSource("hub", HUB, "", "")
+    source.find = find_token
+    calls = RestCalls("hub", HUB, source, httpx2.MockTransport(handle))
+    left = await HubServers(calls, "sublet-x", "{person}", {}, True).list_left(timedelta(0))
+    assert [leaving.person for leaving in left] == names

@@ -85,9 +85,35 @@ def test_empty_cells_and_text_are_not_sent_and_a_cell_may_be_meant_to_raise() ->
     notebook = make_notebook(("markdown", "x", []), ("code", " \n", []), ("code", "1/0", ["raises-exception"]))
     (cell,) = list_cells(notebook)
     assert (cell.index, cell.source, cell.may_raise) == (2, "1/0", True)
-    assert find_language(notebook) == ("", "python")
+    assert find_language(notebook, {}) == ("", "python")
     named = {"metadata": {"kernelspec": {"name": "ir"}, "language_info": {"name": "R"}}}
-    assert find_language(named) == ("ir", "r")
+    assert find_language(named, {}) == ("ir", "r")
+
+
+def test_a_notebook_that_names_a_kernel_and_no_language_has_the_language_of_that_kernel() -> None:
+    named = {"metadata": {"kernelspec": {"name": "ir", "display_name": "R"}}}
+    assert find_language(named, {"python3": "python", "ir": "r"}) == ("ir", "r")
+    assert find_language(named, {"python3": "python"}) == ("ir", "python")
+
+
+def test_numbers_that_are_none_and_any_character_are_parameters_too() -> None:
+    values = {"a": [float("nan"), float("inf"), -float("inf")], "b": "é😀", "c": {"d😀": 1}}
+    python = {name: eval(text) for name, text in split_assignments(write_parameters(values, "python"), " = ")}
+    assert str(python) == str(values)
+    assert write_parameters(values, "r").splitlines()[1:] == [
+        "a <- list(NaN, Inf, -Inf)",
+        'b <- "é😀"',
+        'c <- list("d😀" = 1)',
+    ]
+    assert write_parameters(values, "julia").splitlines()[1:] == [
+        "a = [NaN, Inf, -Inf]",
+        'b = "é😀"',
+        'c = Dict("d😀" => 1)',
+    ]
+
+
+def split_assignments(code: str, sign: str) -> list[list[str]]:
+    return [line.split(sign, 1) for line in code.splitlines()[1:]]
 
 
 def test_a_kernel_is_chosen_by_its_name_else_by_its_language() -> None:
@@ -152,6 +178,17 @@ def test_what_cells_show_is_put_into_the_notebook_as_jupyter_does() -> None:
     assert not any("display" in output for output in outputs)
     assert filled["cells"][0]["execution_count"] == 1
     assert [output["data"] for output in filled["cells"][2]["outputs"]] == [{"text/plain": "3"}]
+
+
+def test_adding_to_a_long_output_takes_no_longer_than_adding_to_a_short_one() -> None:
+    execution = Execution()
+    execution.apply(sent(0, "a"))
+    pieces = [str(number) * 100 for number in range(500)]
+    for piece in pieces:
+        execution.apply(heard("a", "stream", name="stdout", text=piece))
+    assert execution.outputs[0] == [{"output_type": "stream", "name": "stdout", "text": pieces}]
+    (cell,) = execution.fill(make_notebook(("code", "a", [])))["cells"]
+    assert cell["outputs"] == [{"output_type": "stream", "name": "stdout", "text": "".join(pieces)}]
 
 
 def test_a_cell_that_is_sent_again_counts_once_and_shows_what_it_showed_last() -> None:

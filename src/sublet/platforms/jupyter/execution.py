@@ -125,9 +125,9 @@ class Execution:
         if kind == "stream":
             name, text = str(content.get("name", "stdout")), str(content.get("text", ""))
             if shown and shown[-1]["output_type"] == "stream" and shown[-1]["name"] == name:
-                shown[-1]["text"] += text
+                shown[-1]["text"].append(text)
             else:
-                shown.append({"output_type": "stream", "name": name, "text": text})
+                shown.append({"output_type": "stream", "name": name, "text": [text]})
             return ("stderr" if name == "stderr" else "stdout"), text
         output: dict[str, Any] = {
             "output_type": kind,
@@ -154,12 +154,16 @@ class Execution:
         cells = []
         for index, cell in enumerate(notebook["cells"]):
             if index in self.outputs:
-                shown = [
-                    {name: part for name, part in output.items() if name != "display"} for output in self.outputs[index]
-                ]
+                shown = [_write_output(output) for output in self.outputs[index]]
                 cell = {**cell, "outputs": shown, "execution_count": self.counts.get(index)}
             cells.append(cell)
         return {**notebook, "cells": cells}
+
+
+def _write_output(output: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an output as notebooks have it; while it grows, its text is a list, as adding to a long text is slow."""
+    written = {name: part for name, part in output.items() if name != "display"}
+    return written | {"text": "".join(output["text"])} if output["output_type"] == "stream" else written
 
 
 def _read_error(content: Mapping[str, Any]) -> Raised:

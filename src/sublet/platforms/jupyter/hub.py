@@ -18,6 +18,7 @@ from sublet.platforms.rest import RestCalls, read_words
 BUSY = (400, 409)  # it runs already, or is being started or stopped
 SLOW = 90.0  # seconds for a hub to confirm that a server starts or has stopped
 NOBODY = "sublet"  # the user for sessions without a person, such as a conformance trial
+PAGE = 200  # users per answer
 NO_NAMES = "named servers are not enabled"
 
 
@@ -134,10 +135,20 @@ class HubServers:
 
     async def _list_users(self) -> list[Mapping[str, Any]]:
         if "{person}" in self._user:
-            return list((await self._calls.call("GET", self._api("users") + "?limit=1000")).json())
+            return await self._list_active_users()
         user = await self.find_user("")
         answer = await self._calls.call("GET", self._api("users", user), allow=(404,))
         return [answer.json()] if answer.is_success else []
+
+    async def _list_active_users(self) -> list[Mapping[str, Any]]:
+        """List all users who have servers, page by page: a hub decides how many it gives at once, 200 by default."""
+        listed: dict[str, Mapping[str, Any]] = {}
+        while True:
+            query = f"?state=active&limit={PAGE}&offset={len(listed)}"
+            users = (await self._calls.call("GET", self._api("users") + query)).json()
+            if not {user["name"] for user in users} - listed.keys():
+                return list(listed.values())
+            listed |= {user["name"]: user for user in users}
 
     def _person_of(self, user: str) -> str:
         """Return the person that a user of the hub stands for."""

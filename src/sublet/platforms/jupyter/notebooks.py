@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -40,12 +41,17 @@ def read_notebook(text: bytes) -> dict[str, Any]:
     return notebook
 
 
-def find_language(notebook: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the name of the kernel that a notebook wants, and its language; hand-made notebooks often name none."""
+def find_language(notebook: Mapping[str, Any], kernels: Mapping[str, str]) -> tuple[str, str]:
+    """Return the name of the kernel that a notebook wants, and its language.
+
+    `kernels` are those that there are, with their languages: many notebooks name a kernel alone, and hand-made ones
+    not even that.
+    """
     about = notebook.get("metadata") or {}
     kernel = about.get("kernelspec") or {}
-    language = kernel.get("language") or (about.get("language_info") or {}).get("name") or PYTHON
-    return str(kernel.get("name", "")), str(language).lower()
+    name = str(kernel.get("name", ""))
+    language = kernel.get("language") or (about.get("language_info") or {}).get("name")
+    return name, str(language or kernels.get(name) or PYTHON).lower()
 
 
 def list_cells(notebook: Mapping[str, Any]) -> list[Cell]:
@@ -103,13 +109,37 @@ def write_parameters(parameters: Mapping[str, Any], language: str) -> str:
     return "\n".join([comment, *(f"{name} {sign} {write(value)}" for name, value in parameters.items())])
 
 
+def _write_python(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{key!r}: {_write_python(item)}' for key, item in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_write_python, value))}]"
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"float('{value}')"
+    return repr(value)
+
+
+def _write_text(value: Any) -> str:
+    """Write text as JSON does, but characters as they are: R and Julia know no pairs of surrogates."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _write_number(value: float) -> str:
+    """Write a number as R and Julia do."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Inf" if value > 0 else "-Inf"
+    return json.dumps(value)
+
+
 def _write_r(value: Any) -> str:
     if isinstance(value, Mapping):
-        return f"list({', '.join(f'{json.dumps(str(name))} = {_write_r(item)}' for name, item in value.items())})"
+        return f"list({', '.join(f'{_write_text(str(name))} = {_write_r(item)}' for name, item in value.items())})"
     if isinstance(value, list):
         return f"list({', '.join(map(_write_r, value))})"
     words: dict[Any, str] = {None: "NULL", True: "TRUE", False: "FALSE"}
-    return words[value] if value is None or isinstance(value, bool) else json.dumps(value)
+    if value is None or isinstance(value, bool):
+        return words[value]
+    return _write_text(value) if isinstance(value, str) else _write_number(value)
 
 
 def _write_julia(value: Any) -> str:
@@ -121,11 +151,11 @@ def _write_julia(value: Any) -> str:
         return f"[{', '.join(map(_write_julia, value))}]"
     if value is None:
         return "nothing"
-    return json.dumps(value).replace("$", "\\$") if isinstance(value, str) else json.dumps(value)
+    return _write_text(value).replace("$", "\\$") if isinstance(value, str) else _write_number(value)
 
 
 WRITERS: dict[str, tuple[str, Callable[[Any], str]]] = {
-    PYTHON: ("# Parameters", repr),
+    PYTHON: ("# Parameters", _write_python),
     "r": ("# Parameters", _write_r),
     "julia": ("# Parameters", _write_julia),
 }

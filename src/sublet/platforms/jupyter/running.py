@@ -67,15 +67,15 @@ class NotebookRun:
         session = self._session
         self._execution = await asyncio.to_thread(session.read_journal)
         known = session.read_notebook()
-        notebook = await asyncio.to_thread(self._prepare) if known is None else known
-        self._cells = notebooks.list_cells(notebook)
-        if self._execution.kernel:
+        if known and self._execution.kernel:
+            self._cells = notebooks.list_cells(known)
             if not await self._api.has_kernel(self._execution.kernel):
                 why = f"the kernel is gone; {self._where()} was the last that it was given"
                 raise Over(End(EndKind.KERNEL_DIED, detail=why))
             return
-        name, language = notebooks.find_language(notebook)
         specs = await self._api.list_kernelspecs()
+        notebook, name, language = await asyncio.to_thread(self._prepare, specs.names)
+        self._cells = notebooks.list_cells(notebook)
         kernel = specs.find(name, language)
         if not kernel:
             there = ", ".join(f"{each} ({spoken})" for each, spoken in sorted(specs.names.items())) or "none"
@@ -89,17 +89,17 @@ class NotebookRun:
         entry = {"kind": "kernel", "id": id, "name": kernel, "language": language, "channel": uuid4().hex}
         session.record(self._execution, entry | {"at": time.time()})
 
-    def _prepare(self) -> dict[str, Any]:
-        """Make the notebook to execute from the one that was staged."""
+    def _prepare(self, kernels: Mapping[str, str]) -> tuple[dict[str, Any], str, str]:
+        """Make the notebook to execute from the one that was staged; return it, its kernel and its language."""
         folder = self._session.root / "data" / BROUGHT
         files = sorted(path for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []
         if not files:
             raise NotANotebook("it was not brought")
         notebook = notebooks.read_notebook(files[0].read_bytes())
-        _, language = notebooks.find_language(notebook)
+        name, language = notebooks.find_language(notebook, kernels)
         notebook = notebooks.inject(notebook, self._job["parameters"], language)
         self._session.write("notebook.ipynb", notebooks.write(notebook))
-        return notebook
+        return notebook, name, language
 
     async def _execute(self) -> End:
         execution, session = self._execution, self._session
