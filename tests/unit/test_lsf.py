@@ -11,10 +11,14 @@ from sublet.booking.model.offer import Node, Take
 from sublet.booking.model.scheduler import SchedulerOptions
 from sublet.booking.model.session import EndKind
 from sublet.booking.model.shape import Amounts, Shape
+from sublet.kernel.errors import PlatformUnreachable
+from sublet.platforms.batch.failures import Failures
 from sublet.platforms.batch.states import SiteLook, judge
+from sublet.platforms.lsf import commands as to
 from sublet.platforms.lsf import readers as read
 from sublet.platforms.lsf.options import LsfWish, words_for
 from sublet.platforms.lsf.states import STATES
+from sublet.reach.port import Outcome
 
 RECORDED = Path(__file__).parent.parent / "recorded" / "lsf"
 KEY = "4f0c1bd4-52a5-4b6c-9b0d-0d6f5a1f7a0"
@@ -35,6 +39,45 @@ def test_hosts_are_nodes_with_slots_memory_and_gpus() -> None:
         (Node("c003", 40, memory), False),
     ]
     assert read.read_nodes("", "", "") == ()
+
+
+def test_a_gpu_whose_last_column_is_empty_counts() -> None:
+    rows = ("HOST_NAME gpu_id gpu_model gpu_driver numa_id mig", "c001 0 MI250X 5.1 - -", " 1 MI250X 5.1 - -")
+    assert read.read_nodes(recorded("load"), recorded("hosts"), "\n".join(rows))[0].node.gpus == 2
+
+
+def test_the_longest_time_of_a_queue_is_its_maximum_whichever_limits_stand_beside_it() -> None:
+    block = """
+QUEUE: normal
+  -- Jobs that run for some minutes, usually.
+
+PARAMETERS/STATISTICS
+PRIO NICE STATUS          MAX JL/U JL/P JL/H NJOBS  PEND   RUN SSUSP USUSP  RSV PJOBS
+ 40   20  Open:Active     100   50   11    -     1     1     0     0     0    0     0
+
+DEFAULT LIMITS:
+ RUNLIMIT
+ 10.0 min of hostA
+
+MAXIMUM LIMITS:
+ CPULIMIT                RUNLIMIT
+ 20 min of IBM350        342800 min of IBM350
+
+ FILELIMIT DATALIMIT STACKLIMIT  CORELIMIT  MEMLIMIT  SWAPLIMIT  TASKLIMIT
+  20000 K   20000 K    2048 K     20000 K    5000 K        - K   1 4 8
+"""
+    (queue,) = read.read_queues(block)
+    assert queue.max_time == timedelta(minutes=342800)
+    (unlimited,) = read.read_queues(block.partition("MAXIMUM")[0])
+    assert unlimited.max_time is None
+
+
+def test_an_answer_that_can_not_be_read_is_no_answer() -> None:
+    cut = Outcome(0, recorded("jobs")[:300].encode(), b"")
+    with pytest.raises(PlatformUnreachable, match="LSF's answer can't be read"):
+        to.to_queue(Failures("site", "LSF", to.AWAY)).reader(cut)
+    none = Outcome(255, b"", b"No unfinished job found")
+    assert to.to_queue(Failures("site", "LSF", to.AWAY)).reader(none) == {}
 
 
 def test_queues_are_read_with_their_limits() -> None:

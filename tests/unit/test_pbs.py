@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+
+import pytest
 
 from sublet.booking.model.offer import Node, Take
 from sublet.booking.model.request import Compute, Range, Request
 from sublet.booking.model.scheduler import SchedulerOptions
 from sublet.booking.model.session import EndKind
 from sublet.booking.model.shape import Amounts, Shape
+from sublet.kernel.errors import PlatformUnreachable
+from sublet.platforms.batch.failures import Failures
 from sublet.platforms.batch.planning import LEEWAY, SitePlan
 from sublet.platforms.batch.queue_offers import QueueOffers, choose_queues
 from sublet.platforms.batch.states import SiteLook, judge
+from sublet.platforms.pbs import commands as to
 from sublet.platforms.pbs import readers as read
 from sublet.platforms.pbs.options import PbsWish, words_for
 from sublet.platforms.pbs.states import STATES
+from sublet.reach.port import Outcome
 
 RECORDED = Path(__file__).parent.parent / "recorded" / "pbs"
 KEY = "4f0c1bd4-52a5-4b6c-9b0d-0d6f5a1f7a0"
@@ -98,6 +105,44 @@ def test_what_is_asked_is_said_in_its_words() -> None:
         *("-l", "select=2:ncpus=4:mpiprocs=4:mem=3072mb:ngpus=1", "-l", "walltime=01:02:00", "-l", "place=scatter"),
         *("-q", "workq", "-P", "p1", "-a", "201611160630.00", "-J", "0-2"),
     )
+
+
+def test_a_host_that_is_several_vnodes_is_one_node_without_those_that_are_away() -> None:
+    def vnode(name: str, cores: int, state: str = "free") -> dict[str, object]:
+        has = {"host": "ice", "mem": f"{cores}gb", "ncpus": cores, "ngpus": cores // 4, "vnode": name}
+        return {"Mom": "ice", "pcpus": cores, "state": state, "resources_available": has}
+
+    vnodes = {"ice": vnode("ice", 0), "ice[0]": vnode("ice[0]", 4), "ice[1]": vnode("ice[1]", 8)}
+    (whole,) = read.read_nodes(json.dumps({"nodes": vnodes}))
+    assert whole.node == Node("ice", 12, 12 << 30, 3)
+    vnodes["ice[1]"] = vnode("ice[1]", 8, "offline")
+    (part,) = read.read_nodes(json.dumps({"nodes": vnodes}))
+    assert (part.node.cores, part.here) == (4, True)
+    (gone,) = read.read_nodes(json.dumps({"nodes": {name: vnode(name, 4, "down,offline") for name in vnodes}}))
+    assert not gone.here
+
+
+def test_a_job_that_was_deleted_before_it_started_was_cancelled() -> None:
+    job = {"Job_Name": f"s-{KEY}8", "job_state": "F", "substate": 91, "comment": "Not Running: Not enough cpus"}
+    state = judge(STATES, SiteLook(claimed=True), read.read_jobs(json.dumps({"Jobs": {"8.vbox": job}}))[f"{KEY}8"])
+    assert state
+    assert state.end
+    assert (state.end.kind, state.end.detail) == (EndKind.CANCELLED, "it had not started")
+
+
+def test_names_that_look_like_numbers_and_single_backslashes_are_read() -> None:
+    text = r"""{"Jobs": {"9.vbox": {"Job_Name": 007, "Account_Name":0042,
+        "Variable_List": {"PS1":"\u@\h \[x\]", "REGEX":"a\.b\\c\"d"}},
+        "10.vbox": {"Job_Name": "s-a", "job_state": "R"}}}"""
+    assert read.read_jobs(text)["a"].state == "R"
+
+
+def test_an_answer_that_can_not_be_read_is_no_answer() -> None:
+    cut = Outcome(0, recorded("jobs")[:700].encode(), b"")
+    with pytest.raises(PlatformUnreachable, match="PBS's answer can't be read"):
+        to.to_queue(Failures("site", "PBS", to.AWAY)).reader(cut)
+    (history,) = to.to_remember([], ["a"])
+    assert history.reader(cut) == {}
 
 
 def test_an_answer_that_is_no_json_is_nothing() -> None:

@@ -41,11 +41,34 @@ class Failures:
         return kind(platform=self.platform, why=words)
 
     def reading(self, reader: Callable[[str], T]) -> Callable[[Outcome], T]:
-        """Wrap a reader of a command's output so that it raises an error if the command failed."""
+        """Wrap a reader of a command's output so that it raises an error if the command failed or can't be read."""
 
         def check(outcome: Outcome) -> T:
             if outcome.code:
                 raise self.explain(outcome)
-            return reader(outcome.text)
+            return self.read(lambda: reader(outcome.text))
 
         return check
+
+    def read(self, reader: Callable[[], T]) -> T:
+        """Return what a reader makes of an answer; raise PlatformUnreachable if it can't be read.
+
+        An answer that can't be read must not look as if there were no jobs or no nodes.
+        """
+        try:
+            return reader()
+        except ValueError as error:
+            why = f"{self.scheduler}'s answer can't be read: {error}"
+            raise PlatformUnreachable(platform=self.platform, why=why) from error
+
+
+def read_if_possible(reader: Callable[[str], dict[str, T]]) -> Callable[[Outcome], dict[str, T]]:
+    """Wrap a reader of a scheduler's history, which may be missing, cut off, or unreadable: then it says nothing."""
+
+    def read(outcome: Outcome) -> dict[str, T]:
+        try:
+            return reader(outcome.text)
+        except ValueError:
+            return {}
+
+    return read

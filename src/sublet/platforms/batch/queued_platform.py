@@ -56,14 +56,17 @@ class QueuedPlatform(BatchPlatform):
         return self._surveyor.describe(self._list_nodes(), *self._manners.notes)
 
     def _list_queues(self) -> Sequence[SiteQueue]:
-        return self._read_site(self._surveyor.said)[0]
+        return self._read(self._surveyor.said)[0]
 
     def _list_nodes(self) -> tuple[SiteNode, ...]:
-        return tuple(self._read_site(self._surveyor.said)[1])
+        return tuple(self._read(self._surveyor.said)[1])
+
+    def _read(self, answers: Answers) -> tuple[Sequence[SiteQueue], Sequence[SiteNode]]:
+        return self.failures.read(lambda: self._read_site(answers))
 
     async def probe(self, tools: Mapping[str, str]) -> Live:
         """Ask for the site's queues, limits, nodes and tools now, which needs a login."""
-        return await probe_site(self.name, self.kind, self.reach, self.scheduler, tools, self._read_site)
+        return await probe_site(self.name, self.kind, self.reach, self.scheduler, tools, self._read)
 
     def can_take(self, option: str) -> bool:
         """Whether the option is the queue or the project."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
-from sublet.platforms.batch.failures import Failures
+from sublet.platforms.batch.failures import Failures, read_if_possible
 from sublet.platforms.batch.scheduler import Rows
 from sublet.platforms.lsf import readers as read
 from sublet.reach.port import Command, Outcome, as_is
@@ -30,19 +31,16 @@ def to_queue(failures: Failures) -> Command[Rows]:
     """List the person's own jobs, including recently ended ones."""
 
     def check(outcome: Outcome) -> Rows:
-        if outcome.code and not NONE.search(outcome.complaint):
-            raise failures.explain(outcome)
-        return read.read_jobs(outcome.text)
+        if outcome.code and NONE.search(outcome.complaint):
+            outcome = replace(outcome, code=0)
+        return failures.reading(read.read_jobs)(outcome)
 
     return Command((*JOBS, "-a"), check, calls=1)
 
 
 def to_remember(ids: Sequence[str], keys: Sequence[str]) -> list[Command[Rows]]:
     """Ask what LSF still knows of jobs by their names."""
-    return [
-        Command((*JOBS, "-a", "-J", key), lambda outcome: read.read_jobs(outcome.text), seconds=30, calls=1)
-        for key in keys
-    ]
+    return [Command((*JOBS, "-a", "-J", key), read_if_possible(read.read_jobs), seconds=30, calls=1) for key in keys]
 
 
 def to_plan() -> Command[Outcome]:

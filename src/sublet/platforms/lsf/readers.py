@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 from sublet.booking.model.offer import Node, Take
@@ -15,7 +16,9 @@ from sublet.platforms.batch.states import QueueRow, part_of
 from sublet.platforms.lsf.states import HELD, describe_exit
 
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40, "": 1 << 20}
-AWAY = re.compile(r"unavail|unreach|closed_Adm|closed_Lock|closed_Wind")
+AWAY = re.compile(r"unavail|unreach|closed_Adm|closed_Lock|closed_Wind|closed_LIM")
+DEFAULTS = re.compile(r"^DEFAULT LIMITS:.*?(?=^[A-Z][A-Z ]+:|\Z)", re.MULTILINE | re.DOTALL)
+COLUMNS = re.compile(r"\s{2,}")
 FIELDS = (
     "jobid jobindex stat job_name queue exit_code exit_reason start_time finish_time pend_reason exec_host slots "
     "runtimelimit"
@@ -56,11 +59,13 @@ def read_nodes(load: str, hosts: str, gpus: str) -> tuple[SiteNode, ...]:
 
 
 def _fill_down(text: str) -> Iterator[str]:
-    """Yield the host of each GPU; only the first line of a host names it."""
+    """Yield the host of each GPU; only the first line of a host names it, and a GPU has a number."""
     host = ""
     for line in text.splitlines()[1:]:
-        host = line.split()[0] if line[:1].strip() else host
-        if line.strip() and host and line.split()[-1] != "-":
+        words = line.split()
+        if line[:1].strip():
+            host, words = words[0], words[1:]
+        if host and words and words[0].isdecimal():
             yield host
 
 
@@ -70,13 +75,24 @@ def read_queues(text: str) -> tuple[SiteQueue, ...]:
 
 
 def _queue(block: str) -> SiteQueue:
-    limit = re.search(r"RUNLIMIT\s*\n\s*([\d.]+)\s*min", block)
     return SiteQueue(
         name=block.split()[0],
         up="Open:Active" in block,
         default="default queue" in block,
-        max_time=timedelta(minutes=float(limit[1])) if limit else None,
+        max_time=_find_run_limit(DEFAULTS.sub("", block)),
     )
+
+
+def _find_run_limit(block: str) -> timedelta | None:
+    """Return the longest time of a queue; limits stand side by side, each below its name."""
+    lines = block.splitlines()
+    for names, values in pairwise(lines):
+        columns = COLUMNS.split(names.strip())
+        if "RUNLIMIT" in columns:
+            limits = dict(zip(columns, COLUMNS.split(values.strip()), strict=False))
+            match = re.match(r"([\d.]+)\s*min", limits.get("RUNLIMIT", ""))
+            return timedelta(minutes=float(match[1])) if match else None
+    return None
 
 
 def moment(text: str) -> datetime | None:
@@ -91,11 +107,8 @@ def moment(text: str) -> datetime | None:
 
 
 def list_records(text: str) -> list[Mapping[str, Any]]:
-    """Read the jobs in `bjobs -json`."""
-    try:
-        answer = json.loads(text[text.find("{") :], strict=False) if "{" in text else {}
-    except ValueError:
-        return []
+    """Read the jobs in `bjobs -json`; raise ValueError if they can't be read."""
+    answer = json.loads(text[text.find("{") :], strict=False) if "{" in text else {}
     return [record for record in answer.get("RECORDS") or () if "ERROR" not in record]
 
 

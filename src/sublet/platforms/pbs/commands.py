@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from sublet.platforms.batch.failures import Failures
+from sublet.platforms.batch.failures import Failures, read_if_possible
 from sublet.platforms.batch.scheduler import Rows
 from sublet.platforms.pbs import readers as read
 from sublet.reach.port import Command, Outcome, as_is
@@ -20,7 +20,9 @@ SURVEY = {
     "nodes": Command(("pbsnodes", "-a", "-F", "json"), as_is, calls=1),
     "queues": Command(("qstat", "-Q", "-f", "-F", "json"), as_is, calls=1),
 }
-OWN = 'ids=$(qselect -u "$(id -un)") || exit; [ -n "$ids" ] || exit 0; exec qstat -t -f -F json $ids'
+OWN = """ids=$(qselect -u "$(id -un)") || exit; [ -n "$ids" ] || exit 0
+qstat -t -f -F json $ids; code=$?
+case $code in 35 | 153) exit 0 ;; esac; exit $code"""  # one of them has ended meanwhile, or is gone: the others count
 PAST = 'ids=$(qselect -x -N "$1"); [ -n "$ids" ] || exit 0; exec qstat -x -t -f -F json $ids'
 
 
@@ -32,9 +34,7 @@ def to_queue(failures: Failures) -> Command[Rows]:
 def to_remember(ids: Sequence[str], keys: Sequence[str]) -> list[Command[Rows]]:
     """Ask the server's history about ended jobs, where it keeps one."""
     return [
-        Command(
-            ("sh", "-c", PAST, "sublet", f"{read.MARK}{key}"), lambda outcome: read.read_jobs(outcome.text), calls=2
-        )
+        Command(("sh", "-c", PAST, "sublet", f"{read.MARK}{key}"), read_if_possible(read.read_jobs), calls=2)
         for key in keys
     ]
 

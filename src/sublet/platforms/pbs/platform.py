@@ -41,7 +41,8 @@ class Pbs(QueuedPlatform):
         outcome = await self.reach.run(to.to_plan())
         if outcome.code:
             raise self.failures.explain(outcome)
-        return SitePlan(self._list_nodes(), read.read_takes(outcome.text, now))
+        takes = self.failures.read(lambda: read.read_takes(outcome.text, now))
+        return SitePlan(self._list_nodes(), takes)
 
     def _write_submission(self, job: Job, queue: str, project: str) -> Submission:
         wish = PbsWish(queue, job.amounts, job.begin)

@@ -15,17 +15,24 @@ from sublet.platforms.pbs.states import FINISHED, HOLD, KILLED, describe_end
 
 UNITS = {"b": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30, "tb": 1 << 40, "w": 8, "kw": 8 << 10, "mw": 8 << 20}
 AWAY = re.compile(r"down|offline|unknown|stale|maintenance|provisioning|initializing")
+MENDS = (  # faults in the JSON of some versions → what it was to be
+    (re.compile(r",(\s*[}\]])"), r"\1"),
+    (re.compile(r'\\(?:(["\\/bfnrt]|u[0-9a-fA-F]{4})|)'), lambda match: match[0] if match[1] else r"\\"),
+    (re.compile(r'(":\s*)(0\d+)(?=\s*[,}\]])'), r'\1"\2"'),
+)
 A_DAY = timedelta(days=1)  # for a job without a walltime
 MARK = "s-"  # before a session's key: names must begin with a letter
 
 
 def read_json(text: str) -> dict[str, Any]:
-    """Parse what a command printed; some versions add trailing commas, or text before it."""
-    body = text[text.find("{") :]
-    try:
-        answer = json.loads(re.sub(r",(\s*[}\]])", r"\1", body), strict=False) if "{" in text else {}
-    except ValueError:
-        return {}
+    """Parse what a command printed, with what some versions get wrong; raise ValueError if it can't be read.
+
+    They print text before it, commas after a last value, single backslashes, and names such as 007 as numbers.
+    """
+    body = text[text.find("{") :] if "{" in text else "{}"
+    for wrong, right in MENDS:
+        body = wrong.sub(right, body)
+    answer = json.loads(body, strict=False)
     return answer if isinstance(answer, dict) else {}
 
 
@@ -63,8 +70,20 @@ def count(value: object) -> int:
 
 
 def read_nodes(text: str) -> tuple[SiteNode, ...]:
-    """Read the nodes in `pbsnodes -a -F json`."""
-    return tuple(_node(name, node) for name, node in (read_json(text).get("nodes") or {}).items())
+    """Read the nodes in `pbsnodes -a -F json`; a host that is several vnodes is one node."""
+    hosts: dict[str, SiteNode] = {}
+    for name, described in (read_json(text).get("nodes") or {}).items():
+        vnode = _node(name, described)
+        known = hosts.get(vnode.node.name)
+        hosts[vnode.node.name] = _join(known, vnode) if known else vnode
+    return tuple(hosts.values())
+
+
+def _join(host: SiteNode, vnode: SiteNode) -> SiteNode:
+    """Return a host with one more of its vnodes; one that takes no jobs adds nothing."""
+    parts = [each.node for each in (host, vnode) if each.here]
+    sizes = (sum(getattr(part, name) for part in parts) for name in ("cores", "memory", "gpus"))
+    return SiteNode(Node(host.node.name, *sizes), host.queues or vnode.queues, here=bool(parts))
 
 
 def _node(name: str, node: Mapping[str, Any]) -> SiteNode:
@@ -112,7 +131,7 @@ def _row(number: str, key: str, job: Mapping[str, Any]) -> QueueRow:
     return QueueRow(
         id=number,
         name=key,
-        state=describe_end(status or 0, comment) if is_over else state,
+        state=describe_end(status or 0, comment, str(job.get("substate", ""))) if is_over else state,
         reason=HOLD if state == HOLD else comment.removeprefix("Not Running: ").strip(),
         start=moment(job.get("stime")) or moment(estimated.get("start_time")),
         end=moment(job.get("mtime")) if is_over else None,

@@ -32,9 +32,10 @@ FINISHED = frozenset({"F", "X"})
 NODE_LOST = frozenset({-4, -24})  # exit status: the node was restarted while the job ran
 WALLTIME, MEMORY = frozenset({-29}), frozenset({-27, -28})  # limits that PBS enforced by killing the job
 KILLED = 256  # plus the signal's number
+TERMINATED = "91"  # the substate of a job that was deleted, also before it had started
 
 
-def describe_end(status: int, comment: str) -> str:
+def describe_end(status: int, comment: str, substate: str = "") -> str:
     """Return the meaning of PBS's exit status; `ended` if the job itself has ended."""
     if status in WALLTIME:
         return "walltime"
@@ -44,5 +45,5 @@ def describe_end(status: int, comment: str) -> str:
         return "node lost"
     if status < 0:
         return "not started"
-    is_deleted = status >= KILLED and "terminated" in comment.lower()
+    is_deleted = substate == TERMINATED or (status >= KILLED and "terminated" in comment.lower())
     return "deleted" if is_deleted else "ended"
