@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from testbed.kubernetes.cluster import Cluster
@@ -17,7 +18,7 @@ from sublet.platforms.conformance_trial import ConformanceTrial
 from sublet.platforms.kubernetes.names import name_of
 from sublet.platforms.kubernetes.platform import Kubernetes
 from tests.engines.asking import PATIENCE
-from tests.engines.kubernetes_cluster import Namespace, make_namespace
+from tests.engines.kubernetes_cluster import ROLE, Namespace, make_namespace
 
 pytestmark = [pytest.mark.anyio, pytest.mark.engines]
 GREEDY = "x = bytearray(400 << 20); print(len(x))"
@@ -180,3 +181,45 @@ async def test_someone_without_rights_gets_the_servers_own_words(namespace: Name
             await trial.submit("true")
     finally:
         await bob.close()
+
+
+@pytest.mark.parametrize(("resource", "verb"), [("jobs", "list"), ("secrets", "delete"), ("pods/exec", "create")])
+async def test_one_right_that_is_missing_is_told_before_anything_is_offered(
+    cluster: Cluster, tmp_path: Path, resource: str, verb: str
+) -> None:
+    namespace = make_namespace(cluster, tmp_path)
+    rules = [
+        {**rule, "verbs": [each for each in rule["verbs"] if each != verb or resource not in rule["resources"]]}
+        for rule in ROLE["rules"]
+    ]
+    cluster.apply({**ROLE, "metadata": {**ROLE["metadata"], "namespace": namespace.name}, "rules": rules})
+    platform = namespace.platform()
+    await platform.open(tmp_path / "home")
+    try:
+        with pytest.raises(PlatformRefused, match=f'User "alice" cannot {verb} resource "{resource}"') as refused:
+            await platform.survey()
+        assert "kubernetes-role.yaml" in refused.value.advice
+    finally:
+        await platform.close()
+
+
+LIMITS: tuple[list[dict[str, Any]], ...] = (
+    [{"type": "Container", "min": {"cpu": "500m", "memory": "64Mi"}, "max": {"cpu": "1", "memory": "512Mi"}}],
+    [
+        {"type": "Container", "maxLimitRequestRatio": {"cpu": "2", "memory": "2"}},
+        {"type": "Pod", "max": {"cpu": "1500m", "memory": "1Gi"}, "min": {"memory": "256Mi"}},
+    ],
+)
+
+
+@pytest.mark.parametrize("limits", LIMITS, ids=["containers", "pods"])
+async def test_a_session_keeps_to_the_limits_of_a_namespace(
+    namespace: Namespace, trial: ConformanceTrial, limits: list[dict[str, Any]]
+) -> None:
+    about = {"name": "most", "namespace": namespace.name}
+    namespace.cluster.apply({"apiVersion": "v1", "kind": "LimitRange", "metadata": about, "spec": {"limits": limits}})
+    (node,) = (await trial.platform.survey()).nodes
+    assert (node.cores, node.memory <= 1 << 30) == (1, True)
+    state = await end_of(trial, trial.job("true"))
+    assert state.end is not None
+    assert (state.end.kind, state.end.code) == (EndKind.EXITED, 0)

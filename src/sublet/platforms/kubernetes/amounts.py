@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 
@@ -27,6 +28,11 @@ def parse_quantity(text: str | float) -> Decimal:
         return Decimal(number) * SUFFIXES[suffix]
     except (InvalidOperation, KeyError):
         return Decimal(0)
+
+
+def write_quantity(number: Decimal) -> str:
+    """Write a number as a quantity: in thousandths, if it isn't whole."""
+    return str(int(number)) if number == int(number) else f"{math.ceil(number * 1000)}m"
 
 
 def amount_of(amounts: Mapping[str, str], *names: str) -> int | None:

@@ -18,6 +18,8 @@ from sublet.platforms.kubernetes.kubeconfig import BadAccess
 Object = dict[str, Any]  # one of Kubernetes' objects, as its API writes it
 PATIENCE = 30.0  # seconds for one answer
 WATCHED = 300  # seconds after which a watch is started again
+JSON = "application/json"
+NO_QUERY: Mapping[str, str] = {}
 MERGE = "application/merge-patch+json"
 PAGE = "500"  # objects per answer
 RENEW = "Renew the token, or the certificate, in its kubeconfig; waiting sessions then continue."
@@ -71,7 +73,7 @@ class ApiServer:
 
     async def get(self, path: str, **query: str) -> Object:
         """Get an object or a list."""
-        return await self._call("GET", path, query)
+        return await self.call("GET", path, query)
 
     async def list(self, path: str, **query: str) -> Object:
         """Get a whole list, page by page."""
@@ -84,27 +86,28 @@ class ApiServer:
 
     async def create(self, path: str, body: Mapping[str, Any], **query: str) -> Object:
         """Create an object; raise ObjectExists if its name is taken."""
-        return await self._call("POST", path, query, body)
+        return await self.call("POST", path, query, body)
 
     async def replace(self, path: str, body: Mapping[str, Any]) -> Object:
         """Replace an object."""
-        return await self._call("PUT", path, {}, body)
+        return await self.call("PUT", path, {}, body)
 
     async def patch(self, path: str, body: Mapping[str, Any]) -> Object:
         """Change parts of an object."""
-        return await self._call("PATCH", path, {}, body, MERGE)
+        return await self.call("PATCH", path, {}, body, MERGE)
 
     async def delete(self, path: str, body: Mapping[str, Any] | None = None) -> bool:
         """Delete an object, and return whether there was one."""
         try:
-            await self._call("DELETE", path, {}, body)
+            await self.call("DELETE", path, {}, body)
         except ObjectMissing:
             return False
         return True
 
-    async def _call(
-        self, method: str, path: str, query: Mapping[str, str], body: Any = None, kind: str = "application/json"
+    async def call(
+        self, method: str, path: str, query: Mapping[str, str] = NO_QUERY, body: Any = None, kind: str = JSON
     ) -> Object:
+        """Make a call; raise what its failure means."""
         headers = {**await self.headers(), "Accept": "application/json"}
         content = None
         if body is not None:

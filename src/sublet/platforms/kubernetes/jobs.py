@@ -14,6 +14,7 @@ from sublet.booking.model.session import End, EndKind
 from sublet.kernel.errors import PlatformRefused, PlatformUnreachable, SubletError
 from sublet.kernel.log import log
 from sublet.platforms.kubernetes.api import ApiServer, Object, ObjectExists, ObjectMissing
+from sublet.platforms.kubernetes.bounds import find_bounds
 from sublet.platforms.kubernetes.groups import PodGroups
 from sublet.platforms.kubernetes.manifests import INDEXED, PodPlace, make_job, make_secret, write_program
 from sublet.platforms.kubernetes.names import KEEPER, KEY, OWNER, SESSION, STAGE, label_of, name_of, select
@@ -95,7 +96,7 @@ class SessionJobs:
             job = replace(job, nodes=())
         try:
             program = write_program(job, session.key, length, self.place.patience)
-            manifest = make_job(job, session.key, self.place, length)
+            manifest = make_job(job, session.key, self.place, length, await find_bounds(self.api))
         except ValueError as error:
             raise PlatformRefused(platform=self.api.platform, why=str(error)) from error
         packed = await asyncio.to_thread(session.pack, SMALL)

@@ -18,6 +18,7 @@ from sublet.booking.model.job import Job
 from sublet.booking.model.shape import Shape
 from sublet.platforms.batch.quoting import function, variable, word
 from sublet.platforms.kubernetes.api import Object
+from sublet.platforms.kubernetes.bounds import NO_BOUNDS, PodBounds
 from sublet.platforms.kubernetes.kept import KEPT, find_folder
 from sublet.platforms.kubernetes.labels import keep_apart, list_wanted, make_affinity
 from sublet.platforms.kubernetes.licenses import size_licenses
@@ -46,8 +47,6 @@ INDEXED = "Indexed"  # the mode of a Job whose pods have numbers
 FIRST = "address"  # of the first of several pods, in its own Secret
 VARIABLE = "variable."  # before the name of a variable in the Secret
 LISTENS = ["/sublet/bin/busybox", "grep", "-q", f":{PORT:04X} 00000000:0000 0A", "/proc/net/tcp"]
-LITTLE = {"cpu": "0", "memory": "16Mi"}  # requests of the helper containers
-MOST = {"cpu": "200m", "memory": "128Mi"}
 FORGOTTEN = 7 * 24 * 3600  # seconds after which a cluster may remove an ended Job that nobody removed
 
 
@@ -158,8 +157,8 @@ def make_secret(job: Job, key: str, place: PodPlace, program: str, packed: bytes
     }
 
 
-def make_job(job: Job, key: str, place: PodPlace, time: timedelta) -> Object:
-    """Make the Job: one try, one pod per node, and nothing that restarts it."""
+def make_job(job: Job, key: str, place: PodPlace, time: timedelta, bounds: PodBounds = NO_BOUNDS) -> Object:
+    """Make the Job: one try, one pod per node within the bounds of its namespace, and nothing that restarts it."""
     labels, pods = labels_of(key, place.owner), count_pods(job)
     notes = {KEY: key, TIME: str(seconds_of(time)), PERSON: job.person[:200], TITLE: job.name[:200]}
     return {
@@ -174,12 +173,15 @@ def make_job(job: Job, key: str, place: PodPlace, time: timedelta) -> Object:
             "ttlSecondsAfterFinished": FORGOTTEN,
             # Newer servers then don't replace a lost pod; this is untested, and 1.20 ignores it.
             "podReplacementPolicy": "Failed",
-            "template": {"metadata": {"labels": labels, "annotations": notes}, "spec": _make_pod(job, key, place)},
+            "template": {
+                "metadata": {"labels": labels, "annotations": notes},
+                "spec": _make_pod(job, key, place, bounds),
+            },
         },
     }
 
 
-def _make_pod(job: Job, key: str, place: PodPlace) -> Object:
+def _make_pod(job: Job, key: str, place: PodPlace, bounds: PodBounds) -> Object:
     shared = {"name": "session", "mountPath": "/sublet"}
     given = {"name": "given", "mountPath": "/given", "readOnly": True}
     kept = _mount_kept(job, place)
@@ -189,10 +191,10 @@ def _make_pod(job: Job, key: str, place: PodPlace) -> Object:
         "enableServiceLinks": False,
         "shareProcessNamespace": True,
         "terminationGracePeriodSeconds": seconds_of(place.grace),
-        "initContainers": [_helper(STAGE, place, [str(seconds_of(place.patience))], [shared, given, *kept])],
+        "initContainers": [_helper(STAGE, place, bounds, [str(seconds_of(place.patience))], [shared, given, *kept])],
         "containers": [
-            _helper(KEEPER, place, [str(seconds_of(place.keep)), str(seconds_of(place.grace))], [shared]),
-            _make_main(job, key, place, [shared, *({**each, "readOnly": True} for each in kept)]),
+            _helper(KEEPER, place, bounds, [str(seconds_of(place.keep)), str(seconds_of(place.grace))], [shared]),
+            _make_main(job, key, place, bounds, [shared, *({**each, "readOnly": True} for each in kept)]),
         ],
         "volumes": [_make_volume(job.amounts.shape), {"name": "given", "secret": {"secretName": name_of(key)}}],
         "securityContext": {} if place.user is None else _be_user(place.user),
@@ -213,14 +215,14 @@ def _make_pod(job: Job, key: str, place: PodPlace) -> Object:
     return spec
 
 
-def _helper(name: str, place: PodPlace, words: list[str], mounts: list[Object]) -> Object:
+def _helper(name: str, place: PodPlace, bounds: PodBounds, words: list[str], mounts: list[Object]) -> Object:
     return {
         "name": name,
         "image": place.helper,
         "imagePullPolicy": place.pull,
         "command": ["sh", "-c", read_script({STAGE: "stage", KEEPER: "keep"}[name]), name, *words],
         "volumeMounts": mounts,
-        "resources": {"requests": dict(LITTLE), "limits": dict(MOST)},
+        "resources": bounds.size_helper(),
         "securityContext": _confine(place),
     }
 
@@ -232,14 +234,14 @@ def _mount_kept(job: Job, place: PodPlace) -> list[Object]:
     return [{"name": "kept", "mountPath": KEPT, "subPath": find_folder(place.owner, job.person)}]
 
 
-def _make_main(job: Job, key: str, place: PodPlace, mounts: Sequence[Object]) -> Object:
+def _make_main(job: Job, key: str, place: PodPlace, bounds: PodBounds, mounts: Sequence[Object]) -> Object:
     main: Object = {
         "name": MAIN,
         "image": job.program.image or place.image,
         "imagePullPolicy": place.pull,
         **(_keep_entrypoint(job, key) if job.program.keeps_entrypoint else {"command": START}),
         "volumeMounts": [*mounts, *_mount_absolute(job)],
-        "resources": _size(job, place),
+        "resources": bounds.size_main(_size(job, place)),
         "securityContext": _confine(place),
     }
     if job.program.connects:
@@ -304,13 +306,12 @@ def _mount_absolute(job: Job) -> list[Object]:
     ]
 
 
-def _size(job: Job, place: PodPlace) -> Object:
+def _size(job: Job, place: PodPlace) -> dict[str, str]:
     shape = job.amounts.shape
     amounts = {"cpu": str(shape.cores), "memory": str(shape.memory)}
     amounts |= {place.gpu: str(shape.gpus)} if shape.gpus else {}
     amounts |= {"ephemeral-storage": str(shape.disk)} if shape.disk else {}
-    amounts |= size_licenses(job.scheduler.licenses, place.licenses)
-    return {"requests": amounts, "limits": dict(amounts)}
+    return amounts | size_licenses(job.scheduler.licenses, place.licenses)
 
 
 def _make_volume(shape: Shape) -> Object:

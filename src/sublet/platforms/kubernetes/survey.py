@@ -6,22 +6,24 @@ import asyncio
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 from sublet.booking.model.offer import Node
 from sublet.booking.model.shape import Shape
-from sublet.kernel.errors import PlatformRefused
+from sublet.kernel.errors import PlatformRefused, PlatformUnreachable
 from sublet.platforms.kubernetes.amounts import amount_of, parse_quantity
-from sublet.platforms.kubernetes.api import ApiServer, Object
-from sublet.platforms.kubernetes.manifests import LITTLE, MOST
+from sublet.platforms.kubernetes.api import ApiServer, Object, ObjectMissing
+from sublet.platforms.kubernetes.bounds import LITTLE, NO_BOUNDS, PodBounds, find_bounds
 from sublet.platforms.kubernetes.names import MANAGED, OWNER, TIME
 from sublet.platforms.kubernetes.states import read_time
 
 MUST = {  # what every session needs: verb, resource, group
     "jobs": ("create", "jobs", "batch"),
+    "finding jobs": ("get", "jobs", "batch"),
+    "listing jobs": ("list", "jobs", "batch"),
     "deleting jobs": ("delete", "jobs", "batch"),
     "pods": ("list", "pods", ""),
     "watching pods": ("watch", "pods", ""),
@@ -30,18 +32,15 @@ MUST = {  # what every session needs: verb, resource, group
     "exec": ("create", "pods/exec", ""),
 }
 MAY = {"ports": ("create", "pods/portforward", ""), "events": ("list", "events", "")}
+NOTHING = "sublet-trial"  # the name of an object that is never there
+VERBS = {"create": "POST", "get": "GET", "delete": "DELETE"}
+UNALLOWED = "Ask whoever runs the cluster for a Role that lets you; docs/platforms/kubernetes-role.yaml is one."
 REVIEW = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 BARRING = ("NoSchedule", "NoExecute")
 OVER = ("Succeeded", "Failed")
 UNBOUNDED = 1 << 50
 INDEXED = (1, 22)  # the first version of a server that has Indexed Jobs by default
 BESIDE = int(parse_quantity(LITTLE["memory"]))  # bytes of a node that the helper containers take
-BESIDE_IN_QUOTA = {  # what the helper containers take of a quota
-    "requests.memory": LITTLE["memory"],
-    "memory": LITTLE["memory"],
-    "limits.memory": MOST["memory"],
-    "limits.cpu": MOST["cpu"],
-}
 QUOTA_NAMES = {  # our amounts → the names in a quota that limit them
     "cores": ("requests.cpu", "cpu", "limits.cpu"),
     "memory": ("requests.memory", "memory", "limits.memory"),
@@ -77,6 +76,7 @@ class ClusterView:
     nodes: tuple[Node, ...] = ()
     sees_nodes: bool = False
     quota: QuotaRoom | None = None
+    bounds: PodBounds = NO_BOUNDS  # of each pod, by the namespace's LimitRanges
     uses: tuple[PodUse, ...] = ()
     sees_all_pods: bool = False
     missing: tuple[str, ...] = ()  # what of MAY isn't allowed
@@ -97,9 +97,10 @@ async def look(api: ApiServer, owner: str, gpu: str, selector: Mapping[str, str]
     Only nodes with the labels of the selector count.
     """
     missing = await review(api)
-    nodes, quotas, (pods, is_whole), version = await asyncio.gather(
+    nodes, quotas, bounds, (pods, is_whole), version = await asyncio.gather(
         _list_or_nothing(api, "/api/v1/nodes"),
         _list_or_nothing(api, api.path_of("resourcequotas")),
+        find_bounds(api),
         _list_pods(api),
         api.get("/version"),
     )
@@ -109,7 +110,8 @@ async def look(api: ApiServer, owner: str, gpu: str, selector: Mapping[str, str]
         namespace=api.access.namespace,
         nodes=tuple(read_node(node, gpu) for node in usable),
         sees_nodes=nodes is not None,
-        quota=read_quota(quotas or (), gpu),
+        quota=read_quota(quotas or (), gpu, bounds),
+        bounds=bounds,
         uses=tuple(read_uses(pods, owner, gpu)),
         sees_all_pods=is_whole,
         missing=missing,
@@ -141,20 +143,36 @@ async def review(api: ApiServer) -> tuple[str, ...]:
     allowed = dict(zip(wanted, await asyncio.gather(*(_may(api, *each) for each in wanted.values())), strict=True))
     for what, (verb, resource, _) in MUST.items():
         if not allowed[what]:
-            await _ask_in_vain(api)
-            why = f"you may not {verb} {resource} in the namespace {api.access.namespace}"
-            hint = "Ask whoever runs the cluster for a Role that lets you; docs/platforms/kubernetes-role.yaml is one."
-            raise PlatformRefused(platform=api.platform, why=why, hint=hint)
+            words = await _ask_in_vain(api, verb, resource)
+            why = words or f"you may not {verb} {resource} in the namespace {api.access.namespace}"
+            raise PlatformRefused(platform=api.platform, why=why, hint=UNALLOWED)
     return tuple(what for what in MAY if not allowed[what])
 
 
-async def _ask_in_vain(api: ApiServer) -> None:
-    """Make the server refuse in its own words what it doesn't allow, where a dry run is possible."""
-    trial = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"generateName": "sublet-trial-"}}
-    container = {"name": "trial", "image": "none"}
-    spec = {"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}}
-    await api.create(api.path_of("jobs"), {**trial, "spec": spec}, dryRun="All")
-    await api.list(api.path_of("pods"))
+async def _ask_in_vain(api: ApiServer, verb: str, resource: str) -> str:
+    """Return the server's own words for what it doesn't allow, by a call that changes nothing."""
+    kind, _, part = resource.partition("/")
+    path = api.path_of(kind, NOTHING, part)
+    try:
+        if verb == "create" and not part:
+            await api.create(api.path_of(kind), _make_trial(kind), dryRun="All")
+        elif verb in ("list", "watch"):
+            await api.get(api.path_of(kind), **({"watch": "true", "timeoutSeconds": "1"} if verb == "watch" else {}))
+        else:
+            await api.call(VERBS[verb], path)
+    except PlatformRefused as error:
+        return str(error.values.get("why", ""))
+    except (ObjectMissing, PlatformUnreachable):
+        pass  # it was allowed after all, and there is nothing
+    return ""
+
+
+def _make_trial(kind: str) -> Object:
+    trial: Object = {"apiVersion": "v1", "kind": "Secret", "metadata": {"generateName": f"{NOTHING}-"}}
+    if kind == "secrets":
+        return trial
+    spec = {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "trial", "image": "none"}]}}}
+    return {**trial, "apiVersion": "batch/v1", "kind": "Job", "spec": spec}
 
 
 async def _may(api: ApiServer, verb: str, resource: str, group: str) -> bool:
@@ -199,10 +217,11 @@ def read_counts(node: Mapping[str, Any]) -> dict[str, int]:
     return {name: amount_of(room, name) or 0 for name in room if "/" in name}
 
 
-def read_quota(quotas: Iterable[Mapping[str, Any]], gpu: str) -> QuotaRoom | None:
+def read_quota(quotas: Iterable[Mapping[str, Any]], gpu: str, bounds: PodBounds = NO_BOUNDS) -> QuotaRoom | None:
     """Return what all quotas of a namespace together allow; None if none limits what we count."""
     most: dict[str, int] = {}
     left: dict[str, int] = {}
+    beside = _name_in_quota(bounds.size_helper())
     names = {**QUOTA_NAMES, "gpus": (f"requests.{gpu}",), "pods": ("pods", "count/pods", "count/jobs.batch")}
     for quota in quotas:
         spec, status = quota.get("spec") or {}, quota.get("status") or {}
@@ -212,7 +231,7 @@ def read_quota(quotas: Iterable[Mapping[str, Any]], gpu: str) -> QuotaRoom | Non
         used = status.get("used") or {}
         for amount, called in names.items():
             for name in (name for name in called if name in hard):
-                limit = parse_quantity(hard[name]) - parse_quantity(BESIDE_IN_QUOTA.get(name, "0"))
+                limit = parse_quantity(hard[name]) - parse_quantity(beside.get(name, "0"))
                 free = int(limit - parse_quantity(used.get(name, "0")))
                 most[amount] = min(max(0, int(limit)), most.get(amount, UNBOUNDED))
                 left[amount] = min(max(0, free), left.get(amount, UNBOUNDED))
@@ -221,6 +240,14 @@ def read_quota(quotas: Iterable[Mapping[str, Any]], gpu: str) -> QuotaRoom | Non
     sizes = ("cores", "memory", "gpus", "disk")
     whole = Node("", *(most.get(name, UNBOUNDED) for name in sizes))
     return QuotaRoom(whole, Shape(*(left.get(name, UNBOUNDED) for name in sizes)), left.get("pods", UNBOUNDED))
+
+
+def _name_in_quota(helper: Object) -> dict[str, str]:
+    """Return what the helper container beside a program takes of a quota, by the quota's names."""
+    requests = {
+        f"{prefix}{name}": amount for name, amount in helper["requests"].items() for prefix in ("requests.", "")
+    }
+    return requests | {f"limits.{name}": amount for name, amount in helper["limits"].items()}
 
 
 def read_uses(pods: Iterable[Mapping[str, Any]], owner: str, gpu: str) -> Iterator[PodUse]:
@@ -262,13 +289,13 @@ def limit_nodes(view: ClusterView, stated: Shape | None) -> Sequence[Node]:
     """Return the nodes to offer: the visible ones within the quota, or else the quota as one node."""
     quota = view.quota.most if view.quota else None
     if view.sees_nodes:
-        return [_within(node, quota, stated) for node in view.nodes]
+        return [_bind(_within(node, quota, stated), view.bounds) for node in view.nodes]
     if quota is None and stated is None:
         return ()
     whole = Node(view.namespace, UNBOUNDED, UNBOUNDED, 0 if stated else UNBOUNDED, 0)
     if stated:
         whole = Node(view.namespace, stated.cores, stated.memory, stated.gpus, 0)
-    bounded = _within(whole, quota, None)
+    bounded = _bind(_within(whole, quota, None), view.bounds)
     gpus = 0 if bounded.gpus == UNBOUNDED else bounded.gpus
     return [Node(view.namespace, bounded.cores, bounded.memory, gpus, 0)]
 
@@ -285,6 +312,16 @@ def share_quota(nodes: Sequence[Node], quota: QuotaRoom | None) -> Sequence[Node
         if part["cores"] and part["memory"]:
             shared.append(Node(node.name, **part))
     return shared
+
+
+def _bind(node: Node, bounds: PodBounds) -> Node:
+    """Return a node cut to what the namespace allows one pod."""
+    most = {
+        "cores": bounds.find_most("cpu"),
+        "memory": bounds.find_most("memory"),
+        "disk": bounds.find_most("ephemeral-storage"),
+    }
+    return replace(node, **{name: min(getattr(node, name), bound) for name, bound in most.items() if bound is not None})
 
 
 def _within(node: Node, quota: Node | None, stated: Shape | None) -> Node:
