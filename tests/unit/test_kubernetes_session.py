@@ -19,7 +19,7 @@ from sublet.booking.model.job import State
 from sublet.booking.model.session import Usage
 from sublet.kernel.errors import PlatformUnreachable
 from sublet.platforms.kubernetes import watch
-from sublet.platforms.kubernetes.api import ListExpired, ObjectMissing
+from sublet.platforms.kubernetes.api import ApiServer, ListExpired, ObjectMissing
 from sublet.platforms.kubernetes.jobs import SessionJobs
 from sublet.platforms.kubernetes.manifests import PodPlace
 from sublet.platforms.kubernetes.names import OWNER, SESSION
@@ -230,6 +230,23 @@ async def test_what_a_watch_has_forgotten_and_a_server_that_was_away_are_listed_
     api = PlayedApi([away, listed(2, pod("d", 2, "k2"))], [])
     _, labels = await watched_by(api, lambda seen: bool(seen.find("k2")))
     assert labels == ["k2"]
+
+
+class ExpiringApi(ApiServer):
+    """An API server whose lists expire after their first page."""
+
+    def __init__(self) -> None:
+        self.platform = "lab"
+
+    async def get(self, path: str, **query: str) -> dict[str, Any]:
+        if "continue" in query:
+            raise ListExpired("The provided continue parameter is too old")
+        return {"metadata": {"continue": "x", "resourceVersion": "1"}, "items": []}
+
+
+async def test_a_list_that_expires_between_its_pages_is_asked_for_again_later() -> None:
+    with pytest.raises(PlatformUnreachable, match="continue parameter is too old"):
+        await ExpiringApi().list("/api/v1/pods")
 
 
 async def test_an_older_answer_overrules_no_newer_one() -> None:

@@ -76,10 +76,13 @@ class ApiServer:
         return await self.call("GET", path, query)
 
     async def list(self, path: str, **query: str) -> Object:
-        """Get a whole list, page by page."""
+        """Get a whole list, page by page; raise PlatformUnreachable if it has expired before its last page."""
         whole = await self.get(path, limit=PAGE, **query)
         while more := whole["metadata"].get("continue"):
-            page = await self.get(path, limit=PAGE, **{**query, "continue": more})
+            try:
+                page = await self.get(path, limit=PAGE, **{**query, "continue": more})
+            except ListExpired as error:
+                raise PlatformUnreachable(platform=self.platform, why=str(error)) from error
             whole["items"] = (whole.get("items") or []) + (page.get("items") or [])
             whole["metadata"] = page["metadata"]
         return whole
