@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 import structlog
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
 from tests.access_points import ap_site, person  # noqa: F401 - fixtures for every ring
+from tests.examples import SEARCHING
 from tests.git_server import git  # noqa: F401 - a fixture for every ring
 from tests.kubernetes_fixtures import cluster, jupyter_image, namespace  # noqa: F401 - fixtures for every ring
 from tests.loaded_images import loaded_images_removed  # noqa: F401 - after every ring
@@ -27,6 +29,10 @@ settings.register_profile(
 )
 settings.register_profile("searching", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
+if not SEARCHING:
+    # Hypothesis also tries constants that it finds in our source. The examples would change with every commit, and each
+    # worker would parse the whole source: a third of what collecting the tests took.
+    providers._get_local_constants = lambda: providers._local_constants  # which are none yet
 # Plain tracebacks in logs: structlog's framed ones took a fifth of a ring's time.
 PLAIN = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
 structlog.configure(processors=[*structlog.get_config()["processors"][:-1], PLAIN])
@@ -91,8 +97,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFil
 
 
 def pytest_collection_finish() -> None:
-    """Turn garbage collection on, but exempt everything imported so far: it stays until the end."""
-    gc.collect()
+    """Turn garbage collection on, but exempt everything imported so far (it stays until the end)."""
     gc.freeze()
     gc.enable()
 
