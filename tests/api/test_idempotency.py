@@ -125,6 +125,15 @@ async def test_a_key_that_is_too_long_is_refused(ann: httpx2.AsyncClient) -> Non
     assert (refused.status_code, "255 characters" in refused.json()["detail"]) == (400, True)
 
 
+@pytest.mark.parametrize("key", ["", "  "])
+async def test_an_empty_key_is_refused_before_anything_is_started(ann: httpx2.AsyncClient, key: str) -> None:
+    before = await count_sessions(ann)
+    for address in ("/direct", "/v1/offersets"):
+        refused = await ann.post(address, json={"run": ["true"]}, headers={"idempotency-key": key})
+        assert (refused.status_code, "the Idempotency-Key is empty" in refused.json()["detail"]) == (400, True)
+    assert await count_sessions(ann) == before
+
+
 def test_the_description_tells_of_a_key_that_was_used_before_wherever_a_key_is_taken() -> None:
     taken, told, validation = set(), set(), set()
     for path, methods in openapi_document()["paths"].items():

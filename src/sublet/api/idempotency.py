@@ -13,11 +13,16 @@ LONGEST = 255  # characters
 
 
 def read_key(request: Request) -> str | None:
-    """Return the request's idempotency key, or None."""
-    key = request.headers.get("idempotency-key", "").strip()
+    """Return the request's idempotency key, or None; refuse an empty one, which would protect from nothing."""
+    sent = request.headers.get("idempotency-key")
+    if sent is None:
+        return None
+    key = sent.strip()
+    if not key:
+        raise BadRequest(detail="the Idempotency-Key is empty", hint="Send a UUID, or leave the header out.")
     if len(key) > LONGEST:
         raise BadRequest(detail=f"the Idempotency-Key has more than {LONGEST} characters", hint="Send a UUID.")
-    return key or None
+    return key
 
 
 async def _key(request: Request) -> str | None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from sublet.kernel.errors import NotHere
+from sublet.kernel.safe_paths import find_stranger
 
 STDERR = 2
 
@@ -27,6 +29,8 @@ class LogFile:
 
     def open(self) -> None:
         """Redirect standard error to the file of this name, also after logrotate has renamed the previous one."""
+        if stranger := find_stranger(str(self.path)):  # they could read it, or have it written to another file
+            raise PermissionError(errno.EPERM, f"it belongs to {stranger}")
         file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         sys.stderr.flush()
         os.dup2(file, STDERR)

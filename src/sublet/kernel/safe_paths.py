@@ -37,6 +37,36 @@ def find_danger_above(path: str) -> str:
     return ""
 
 
+def find_danger_to(path: str) -> str:
+    """Return why others could replace or write a file, or wrote it; empty if they can't, or it doesn't exist yet."""
+    path = os.path.abspath(path)
+    try:
+        if os.statvfs(path).f_flag & os.ST_RDONLY:  # such as a ConfigMap of Kubernetes, whose directory has mode 777
+            return ""
+    except OSError:
+        return find_danger_above(path)
+    return find_danger_above(path) or _find_danger_of(path)
+
+
+def find_stranger(path: str) -> str:
+    """Return whose a file is, or the link to it, if it belongs to neither this user nor root; empty if it does."""
+    try:
+        statuses = os.lstat(path), os.stat(path)
+    except OSError:
+        return ""
+    strangers = (status.st_uid for status in statuses if not is_trusted(status) and not _is_foreign(status))
+    return next((name_user(uid) for uid in strangers if stat.S_ISREG(statuses[1].st_mode)), "")
+
+
+def _find_danger_of(path: str) -> str:
+    if stranger := find_stranger(path):
+        return f"it belongs to {stranger}"
+    status = os.stat(path)
+    if stat.S_ISREG(status.st_mode) and is_writable_by_others(path, status):
+        return f"others can write it (chmod go-w {path})"
+    return ""
+
+
 def is_trusted(status: os.stat_result) -> bool:
     """Whether a file belongs to this user or to root, who can do everything anyway."""
     return status.st_uid in (os.geteuid(), ROOT)

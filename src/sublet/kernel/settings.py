@@ -17,6 +17,7 @@ from sublet.booking.model.prices import Prices
 from sublet.booking.model.ranking import Preference
 from sublet.booking.model.rules import Rule
 from sublet.kernel.errors import BadSettings
+from sublet.kernel.safe_paths import find_danger_to
 from sublet.kernel.settings_lines import at_line, at_setting, describe_error, find_line
 from sublet.kernel.settings_operation import (
     ConnectionSettings,
@@ -341,6 +342,9 @@ class Settings(BaseModel):
 
 
 def _read(file: Path) -> str:
+    if danger := find_danger_to(str(file)):  # settings start programs
+        hint = "Settings start programs as you: keep them where only you, or root, can write."
+        raise BadSettings(file=file, detail=f"it is not safe to use: {danger}", hint=hint)
     try:
         return file.read_text()
     except OSError as error:

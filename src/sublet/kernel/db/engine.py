@@ -14,6 +14,7 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError, StatementError
 
 from sublet.kernel.db.record import is_disk_full
 from sublet.kernel.errors import BadRequest, BadSettings, BrokenStore, SubletError
+from sublet.kernel.safe_paths import find_danger_to
 
 log = structlog.get_logger()
 BUSY = 30  # seconds that a writer waits for another process
@@ -111,6 +112,8 @@ class Database:
     def _make_sqlite(self, size: int, read_only: bool) -> Engine:
         assert self.url.database is not None  # noqa: S101 - checked by _parse
         path = Path(self.url.database)
+        if danger := find_danger_to(str(path)):  # what is in it starts programs
+            raise self.describe_broken(f"it is not safe to use: {danger}")
         try:
             file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             opened = os.fstat(file)
