@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -132,6 +134,24 @@ def test_run_gives_back_what_is_declined_at_the_prompt(priced: Path, tmp_path: P
         terminal.reads_until("It costs 12 EUR. Go on?")
         assert len(client_of(priced).open_offers()) == 1
         assert terminal.types_until_it_ends(answer) != 0
+    assert client_of(priced).open_offers() == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_run_gives_back_its_offers_if_it_is_ended_at_the_prompt(priced: Path, tmp_path: Path, number: int) -> None:
+    with Terminal(AtTerminal(priced, tmp_path), "run", *BOTH, "--", "true") as terminal:
+        terminal.reads_until("It costs 12 EUR. Go on?")
+        terminal._process.send_signal(number)
+        assert terminal.ends() == 128 + number
+    assert client_of(priced).open_offers() == []
+
+
+def test_run_gives_back_its_offers_if_its_terminal_is_closed(priced: Path, tmp_path: Path) -> None:
+    with Terminal(AtTerminal(priced, tmp_path), "run", *BOTH, "--", "true") as terminal:
+        terminal.reads_until("It costs 12 EUR. Go on?")
+        os.close(terminal._master)
+        terminal._master = os.open(os.devnull, os.O_RDONLY)  # what is closed in the end
+        terminal.ends()
     assert client_of(priced).open_offers() == []
 
 

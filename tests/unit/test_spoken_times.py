@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from sublet.booking.model.request import Recurring, Window
 from sublet.booking.model.windows import parse_start, pin_start
+from sublet.cli.texts import moment, with_local_times
 from sublet.kernel.errors import BadRequest
 
 BERLIN, CHICAGO, KOLKATA = ZoneInfo("Europe/Berlin"), ZoneInfo("America/Chicago"), ZoneInfo("Asia/Kolkata")
@@ -19,6 +20,7 @@ SLACK = timedelta(minutes=5)
 WORDS = (
     *("next", "this", "tomorrow", "tonight", "tuesday", "9am", "14:00", "at", "in", "2", "hours", "after", "by", "/"),
     *("2026-12-01", "noon", "morning", "weekend", "UTC", "9-12", "not", "before", "half", "an", "to", "-", "week"),
+    *("1", "dec", "2026", "and", "two", "day"),
 )
 
 
@@ -56,6 +58,18 @@ def at(text: str, zone: ZoneInfo = BERLIN) -> datetime:
         ("in an hour", "2026-11-16T15:30"),
         ("in half an hour", "2026-11-16T15:00"),
         ("in 3 days", "2026-11-19T14:30"),
+        ("in two days", "2026-11-18T14:30"),
+        ("in 2 hours and 30 minutes", "2026-11-16T17:00"),
+        ("day after tomorrow 9am", "2026-11-18T09:00"),
+        ("Tue 1 Dec 09:00", "2026-12-01T09:00"),  # as Sublet prints it
+        ("Sun 31 Oct 2027 14:30", "2027-10-31T14:30"),
+        ("1 dec 9am", "2026-12-01T09:00"),
+        ("9am on December 1st", "2026-12-01T09:00"),
+        ("Dec 1, 2027 at 14:00", "2027-12-01T14:00"),
+        ("the 1st of December 14:00", "2026-12-01T14:00"),
+        ("16 nov 15:00", "2026-11-16T15:00"),
+        ("15 november 15:00", "2027-11-15T15:00"),  # that of this year is over
+        ("29 feb 12:00", "2028-02-29T12:00"),
     ],
 )
 def test_a_single_time_is_then_or_a_few_minutes_later(said: str, start: str) -> None:
@@ -210,3 +224,32 @@ def test_a_start_is_pinned_so_that_a_service_elsewhere_reads_the_same(said: str,
     assert pin_start(said, NOW) == pinned
     anywhere = NOW.astimezone(KOLKATA)
     assert parse_start(pinned, anywhere) == parse_start(said, NOW)
+
+
+@pytest.mark.parametrize("days", [*range(2, 400, 7), 800])
+def test_a_start_that_was_printed_can_be_typed(days: int) -> None:
+    start = at("2026-11-16T09:05") + timedelta(days=days)
+    printed = moment(start, NOW, BERLIN)
+    assert parse_start(printed, NOW) == Window(start, start + SLACK), printed
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ("wed 1 dec", "2026-12-01 is a Tuesday"),
+        ("31 june 09:00", "31 june is not a day of the calendar"),
+        ("29 feb 2027", "is not a day of the calendar"),
+        ("dec", "is not a time to start"),
+        ("1 2 dec", "is not a time to start"),
+        ("in and", "is not a length of time"),
+    ],
+)
+def test_a_date_that_does_not_exist_says_why(said: str, why: str) -> None:
+    with pytest.raises(BadRequest, match=why):
+        parse_start(said, NOW)
+
+
+def test_an_example_of_an_instant_is_shown_as_it_is_typed() -> None:
+    with pytest.raises(BadRequest) as caught:
+        parse_start("11/20/2026", NOW)
+    assert with_local_times(caught.value.advice) == caught.value.advice

@@ -1,10 +1,42 @@
-"""Ctrl-C during critical parts of a command: deferred until it can be handled, and never lost."""
+"""Ctrl-C and other signals during critical parts of a command: handled when they can be, and never lost."""
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
+
+ENDING = (signal.SIGTERM, signal.SIGHUP)  # `kill`, and a terminal that was closed
+
+
+@contextmanager
+def cleaning_up_on_signals(clean_up: Callable[[], None]) -> Iterator[None]:
+    """Clean up and exit on SIGTERM and SIGHUP.
+
+    The handler does both, as `input` can lose an exception. Signals that are ignored, as by `nohup`, stay so; outside
+    the main thread nothing is changed.
+    """
+    in_main = threading.current_thread() is threading.main_thread()
+    ours = [number for number in ENDING if in_main and signal.getsignal(number) is signal.SIG_DFL]
+
+    def leave(number: int, frame: object) -> None:
+        for each in ours:
+            signal.signal(each, signal.SIG_IGN)  # cleaning up is not interrupted by the next one
+        try:
+            clean_up()
+        finally:
+            os._exit(128 + number)
+
+    for number in ours:
+        signal.signal(number, leave)
+    try:
+        yield
+    finally:
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
 
 
 class Interrupts:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import click
@@ -13,6 +14,7 @@ from sublet.booking.calls import sessions
 from sublet.booking.cli.asking import describe_standing, draw_offers
 from sublet.booking.views.offers import OfferSetView
 from sublet.cli.command import command
+from sublet.cli.interrupts import cleaning_up_on_signals
 from sublet.cli.output import Output
 from sublet.client.link import Link
 from sublet.kernel.errors import SubletError
@@ -59,10 +61,16 @@ def reject(out: Output, every: bool, offer: tuple[str, ...]) -> None:
 
 @contextmanager
 def giving_back(link: Link, view: OfferSetView) -> Iterator[None]:
-    """Reject these offers if an error, a refusal or Ctrl-C comes before one of them is accepted."""
-    try:
-        yield
-    except BaseException:
+    """Reject these offers if an error, a refusal, Ctrl-C or a signal comes before one of them is accepted."""
+    beside = Link(replace(link.address, home=None))  # a signal may come in the middle of another call
+
+    def give_back(by: Link) -> None:
         with suppress(SubletError):
-            link.do(calls.reject_set(view.id))
-        raise
+            by.do(calls.reject_set(view.id))
+
+    with cleaning_up_on_signals(lambda: give_back(beside)):
+        try:
+            yield
+        except BaseException:
+            give_back(link)
+            raise

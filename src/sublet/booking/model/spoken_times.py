@@ -1,4 +1,4 @@
-"""Times in everyday words: `tonight`, `next tuesday 9am`, `in 2 hours`, `after friday 17:00`.
+"""Times in everyday words: `tonight`, `next tuesday 9am`, `Tue 1 Dec 09:00`, `in 2 hours`, `after friday 17:00`.
 
 Each is a window in the time zone of `now`, so callers pass `now` in the zone of the person who wrote it.
 """
@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 from sublet.booking.model.amounts import parse_duration
 from sublet.booking.model.request import Window
+from sublet.booking.model.spoken_dates import LONGEST, parse_named_date, weekday
 from sublet.kernel.errors import BadAmount
 
 SLACK = timedelta(minutes=5)  # how much later than a single instant a start may be; nobody accepts offers faster
 OPEN_END = timedelta(days=30)  # how far `after` reaches
 DAY, WEEK = timedelta(days=1), timedelta(days=7)
-WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 DAWN = time(6)
 # Parts of a day: begin and end; an end before the begin is on the next day.
 PARTS = {
@@ -33,7 +33,10 @@ AFTER = frozenset({"after", "from", "since"})
 BEFORE = frozenset({"before", "by", "until"})
 _CLOCK = re.compile(r"([0-9]{1,2})(?::([0-9]{2}))?(am|pm)?")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_SPOKEN_NUMBERS = {"a": "1", "an": "1", "one": "1", "half": "0.5"}
+_SPOKEN_NUMBERS = {"a": "1", "an": "1", "half": "0.5"} | {
+    word: str(number)
+    for number, word in enumerate(("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"), 1)
+}
 
 
 class Hours(NamedTuple):
@@ -67,14 +70,15 @@ def _after(words: list[str], now: datetime) -> Window | None:
 
 
 def _in(words: list[str], now: datetime) -> Window:
-    plain = [word for word in words if words[0] != "half" or word not in ("a", "an")]
+    fillers = ("and", "a", "an") if words[0] == "half" else ("and",)
+    plain = [words[0], *(word for word in words[1:] if word not in fillers)]
     start = now.astimezone(UTC) + parse_duration("".join([_SPOKEN_NUMBERS.get(plain[0], plain[0]), *plain[1:]]))
     return Window(start, start + SLACK)
 
 
 def _day_and_hours(words: list[str], now: datetime) -> Window | None:
     """Parse a day, a time of day, or both in either order; return None for other words."""
-    for count in range(min(len(words), 2), -1, -1):
+    for count in range(min(len(words), LONGEST), -1, -1):
         for day_words, rest in ((words[:count], words[count:]), (words[len(words) - count :], words[: -count or None])):
             day, hours = _read_day(day_words, now), _read_hours(rest)
             if (day or not day_words) and (hours or not rest):
@@ -106,6 +110,10 @@ def _read_day(words: list[str], now: datetime) -> Days | None:
             return Days(today, part=part)
         case [text] if _DATE.fullmatch(text):
             return Days(_a_date(text))
+        case ["day", "after", "tomorrow"]:
+            return Days(today + 2 * DAY)
+    if named := parse_named_date(words, today):
+        return Days(named)
     return _read_weekday(words, today)
 
 
@@ -127,12 +135,6 @@ def _read_weekday(words: list[str], today: date) -> Days | None:
 
 def _next(number: int, today: date) -> date:
     return today + timedelta(days=(number - today.weekday() - 1) % 7 + 1)
-
-
-def weekday(name: str) -> int | None:
-    """Return the number of a weekday, from 0, by its name or at least three letters of it; None for other words."""
-    fits = [number for number, whole in enumerate(WEEKDAYS) if len(name) >= 3 and whole.startswith(name)]
-    return fits[0] if fits else None
 
 
 def _a_date(text: str) -> date:

@@ -23,7 +23,7 @@ _INSTANT = re.compile(r"[0-9]{4}-?[0-9]{2}-?[0-9]{2}([T ].*)?")
 _CALENDAR = re.compile(r"P(?=[0-9]+[YM])(?:(?P<years>[0-9]{1,4})Y)?(?:(?P<months>[0-9]{1,5})M)?", re.IGNORECASE)
 _EXAMPLE = (
     "now, in 2 hours, within 2h, 09:00, tonight, tomorrow, tomorrow 9am, tomorrow 09:00-12:00, next tuesday, "
-    "after friday 17:00, 2026-12-01 14:00, mon-wed 09:00-12:00 Europe/London, or 2026-12-01T09:00:00Z/PT3H"
+    "after friday 17:00, 1 Dec 14:00, 2026-12-01 14:00, mon-wed 09:00-12:00 Europe/London, or 2026-12-01T09:00:00Z/PT3H"
 )
 FROM_NOW = frozenset({"now", "within", "in"})  # a start that begins with one of these names no time of day
 _STAMP = "%Y-%m-%dT%H:%M:%SZ"
@@ -36,7 +36,8 @@ def parse_instant(text: str) -> datetime:
         moment = datetime.fromisoformat(text)
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError):
-        raise BadAmount(text=quote_value(text), what="a point in time", example="2026-12-01T09:00:00Z") from None
+        example = "one like 2026-12-01T09:00+01:00"
+        raise BadAmount(text=quote_value(text), what="a point in time", example=example) from None
 
 
 def parse_interval(text: str) -> Window:
