@@ -183,7 +183,7 @@ async def test_someone_without_rights_gets_the_servers_own_words(namespace: Name
         await bob.close()
 
 
-@pytest.mark.parametrize(("resource", "verb"), [("jobs", "list"), ("secrets", "delete"), ("pods/exec", "create")])
+@pytest.mark.parametrize(("resource", "verb"), [("jobs", "list"), ("secrets", "delete"), ("pods/exec", "get")])
 async def test_one_right_that_is_missing_is_told_before_anything_is_offered(
     cluster: Cluster, tmp_path: Path, resource: str, verb: str
 ) -> None:

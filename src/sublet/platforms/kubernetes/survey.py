@@ -30,6 +30,7 @@ MUST = {  # what every session needs: verb, resource, group
     "secrets": ("create", "secrets", ""),
     "deleting secrets": ("delete", "secrets", ""),
     "exec": ("create", "pods/exec", ""),
+    "exec by WebSocket": ("get", "pods/exec", ""),  # without it, results can't be fetched
 }
 MAY = {"ports": ("create", "pods/portforward", ""), "events": ("list", "events", "")}
 NOTHING = "sublet-trial"  # the name of an object that is never there
