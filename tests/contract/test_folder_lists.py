@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import ClassVar
@@ -13,7 +13,8 @@ import pytest
 
 from sublet.booking.model.request import Data
 from sublet.kernel.errors import DataNotThere
-from sublet.movers import s3
+from sublet.movers import bounded, s3, xml_answers
+from sublet.movers.http import HttpMover
 from sublet.movers.port import SIMPLE, UNLIMITED, Mover
 from sublet.movers.s3 import S3Mover
 from sublet.movers.webdav import WebDavMover
@@ -30,6 +31,8 @@ class Lister(BaseHTTPRequestHandler):
     files: ClassVar[list[tuple[str, str]]]  # name and size
     origin: ClassVar[str] = ""  # which WebDAV servers may give with each path
     is_endless: ClassVar[bool] = False
+    leads_on: ClassVar[bool] = False  # by redirects with a long page
+    body: ClassVar[bytes] = b""  # in place of a list
 
     def log_message(self, format: str, *args: object) -> None:
         """Say nothing."""
@@ -37,14 +40,19 @@ class Lister(BaseHTTPRequestHandler):
     def _answer(self) -> None:
         self.rfile.read(int(self.headers.get("Content-Length") or 0))
         body = b"abc"
-        if self.command == "PROPFIND":
+        if self.body:
+            body = self.body
+        elif self.command == "PROPFIND":
             body = self._list_webdav()
         elif "list-type" in self.path:
             body = self._list_s3()
-        self.send_response(207 if self.command == "PROPFIND" else 200)
+        self.send_response(308 if self.leads_on else 207 if self.command == "PROPFIND" else 200)
+        if self.leads_on:
+            self.send_header("Location", "/elsewhere")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body)
+        with suppress(ConnectionError):  # whoever has read enough closes it
+            self.wfile.write(body)
 
     do_GET = do_PROPFIND = _answer  # noqa: N815
 
@@ -68,8 +76,8 @@ class Lister(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def listing(*files: tuple[str, str], origin: str = "", is_endless: bool = False) -> Iterator[str]:
-    handler = type("Handler", (Lister,), {"files": files, "origin": origin, "is_endless": is_endless})
+def listing(*files: tuple[str, str], **fields: object) -> Iterator[str]:
+    handler = type("Handler", (Lister,), {"files": files, **fields})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     with threads.serving(server):
         yield f"127.0.0.1:{server.server_port}"
@@ -125,4 +133,38 @@ async def test_a_list_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch, t
     with listing(("a", "3"), ("b", "3"), is_endless=True) as address:
         mover, data = make("s3", address)
         with pytest.raises(DataNotThere, match="files; bring an archive"):
+            await mover.bring(data, tmp_path, nothing)
+
+
+async def test_a_list_of_empty_pages_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(s3, "MOST_PAGES", 5)
+    with listing(is_endless=True) as address:
+        mover, data = make("s3", address)
+        with pytest.raises(DataNotThere, match="list has more than 5 pages"):
+            await mover.bring(data, tmp_path, nothing)
+
+
+@pytest.mark.parametrize("kind", ["s3", "webdav"])
+async def test_an_answer_that_is_too_long_for_a_list_is_not_read_into_memory(
+    kind: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(bounded, "MOST_ANSWER", 1 << 20)
+    with listing(body=bytes(1 << 24)) as address:
+        mover, data = make(kind, address)
+        with pytest.raises(DataNotThere, match="the server's answer has more than 1048576 bytes"):
+            await mover.bring(data, tmp_path, nothing)
+    monkeypatch.setattr(xml_answers, "MOST_TAGS", 1000)
+    with listing(body=b"<a>" + b"<b/>" * 1000 + b"</a>") as address:
+        mover, data = make(kind, address)
+        with pytest.raises(DataNotThere, match="list can't be read: it is too long"):
+            await mover.bring(data, tmp_path, nothing)
+
+
+@pytest.mark.parametrize("kind", ["s3", "webdav", "http"])
+async def test_the_page_of_a_redirect_is_not_read_into_memory(kind: str, tmp_path: Path) -> None:
+    with listing(body=bytes(1 << 24), leads_on=True) as address:
+        mover, data = make(kind, address)
+        if kind == "http":
+            mover, data = HttpMover(UNLIMITED), Data("in", SIMPLE, f"http://{address}/a")
+        with pytest.raises(DataNotThere, match="the server's answer has more than 65536 bytes"):
             await mover.bring(data, tmp_path, nothing)

@@ -6,6 +6,7 @@ import gzip
 import io
 import os
 import stat
+import struct
 import tarfile
 import tracemalloc
 import zipfile
@@ -170,6 +171,38 @@ def test_damaged_content_is_noticed_by_the_checksum_at_the_end_of_a_compressed_a
     (folder / "cube.tar.gz").write_bytes(content)
     with pytest.raises(DataNotThere, match=r"can't be unpacked|that can be unpacked"):
         unpack_brought(ARCHIVE, folder)
+
+
+def test_the_directory_of_a_zip_archive_is_not_read_if_it_has_too_many_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count = 100_001
+    entry = struct.pack("<4s4B4HL2L5H2L", b"PK\1\2", 20, 3, 20, *[0] * 8, 1, *[0] * 6) + b"a"
+    size = len(entry) * count
+    end = struct.pack("<4sQ2H2L4Q", b"PK\6\6", 44, 45, 45, 0, 0, count, count, size, 0)
+    end += struct.pack("<4sLQL", b"PK\6\7", 0, size, 1)
+    end += struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "x.zip").write_bytes(entry * count + end)
+    tracemalloc.start()
+    try:
+        with pytest.raises(DataNotThere, match="more than 100000 files"):
+            unpack_brought(ARCHIVE, tmp_path / "data")
+        monkeypatch.setattr(unpacker, "MOST_DIRECTORY", 1 << 20)
+        with pytest.raises(DataNotThere, match="directory has more than 1048576 bytes"):
+            unpack_brought(ARCHIVE, tmp_path / "data")
+        assert tracemalloc.get_traced_memory()[1] < 1 << 24
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_zip_archive_that_could_only_be_unpacked_in_memory_is_refused(tmp_path: Path, method: int) -> None:
+    (tmp_path / "data").mkdir()
+    with zipfile.ZipFile(tmp_path / "data" / "x.zip", "w", method) as archive:
+        archive.writestr("zeros", bytes(1 << 16))
+    with pytest.raises(DataNotThere, match="compressed in a way other than deflate"):
+        unpack_brought(ARCHIVE, tmp_path / "data")
 
 
 @pytest.mark.parametrize("kind", [tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE, tarfile.XGLTYPE])

@@ -12,6 +12,7 @@ import httpx2
 from sublet.data.model.credentials import Credential, CredentialKind
 from sublet.data.model.retries import TRY_AGAIN
 from sublet.kernel.tls import trust_machine
+from sublet.movers.bounded import BoundedClient, OverlongAnswer
 from sublet.movers.http import WAITS, words
 from sublet.movers.port import Interrupted
 
@@ -105,11 +106,11 @@ class GlobusClient:
 
     async def send(self, request: httpx2.Request) -> dict[str, Any]:
         """Send a request with retries and return Globus' answer; raise Interrupted if Globus can't be reached."""
-        async with httpx2.AsyncClient(verify=trust_machine(), timeout=WAITS) as client:  # redirects aren't followed
+        async with BoundedClient(verify=trust_machine(), timeout=WAITS) as client:  # redirects aren't followed
             for number in range(1, TRIES + 1):
                 try:
                     response = await client.send(request)
-                except httpx2.UnsupportedProtocol as error:
+                except (httpx2.UnsupportedProtocol, OverlongAnswer) as error:
                     raise GlobusFailed(str(error)) from error
                 except httpx2.TransportError as error:
                     why = f"Globus can't be asked: {words(error)}"

@@ -33,6 +33,7 @@ from sublet.movers.arrival import (
     require_sound,
     safe_name,
 )
+from sublet.movers.bounded import BoundedClient, OverlongAnswer
 from sublet.movers.digests import ask_digest, keeps_digests
 from sublet.movers.links import describe_link, is_part, is_version, read_link
 from sublet.movers.port import SIMPLE, Content, Interrupted, Policy, Progress
@@ -93,7 +94,7 @@ class HttpMover:
         """Return an HTTP client that obeys the policy; `auth` is sent to the first host only, not after redirects."""
         trusted = trust_machine()
         transport = PublicOnly(verify=trusted) if self.policy.public_only else None
-        return httpx2.AsyncClient(
+        return BoundedClient(
             verify=trusted,
             transport=transport,
             auth=auth,
@@ -243,6 +244,8 @@ async def _download(
                         progress(file.tell(), total)
     except (httpx2.TooManyRedirects, httpx2.UnsupportedProtocol) as error:
         raise missing(data, f"its address leads on and on, or elsewhere: {error}") from error
+    except OverlongAnswer as error:
+        raise missing(data, str(error)) from error
     except httpx2.TransportError as error:
         raise Interrupted(words(error)) from error
     if total is not None and part.size != total:

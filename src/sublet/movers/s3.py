@@ -41,6 +41,7 @@ EXAMPLE = "s3://bucket/folder/file.dat"
 REGION = "us-east-1"
 PART = 64 << 20  # bytes per part; the last may be smaller
 MOST_PARTS = 10_000
+MOST_PAGES = 10_000  # of a list, which has 1,000 objects on a page
 MOST_AT_ONCE = 5 << 30  # bytes that one PUT may have
 SIGNED_FOR = 12 * 3600  # seconds for which a signed address is valid
 
@@ -218,10 +219,11 @@ async def _is_folder(client: httpx2.AsyncClient, place: Place) -> bool:
 
 async def _list_all(client: httpx2.AsyncClient, place: Place, data: Data) -> list[RemoteFile]:
     files: list[RemoteFile] = []
-    async for file in _list(client, place, data):
-        files.append(file)
-        if len(files) > MOST_FILES:
-            raise too_many(data)
+    async with closing(_list(client, place, data)) as listed:
+        async for file in listed:
+            files.append(file)
+            if len(files) > MOST_FILES:
+                raise too_many(data)
     if not files:
         raise missing(data, "there is nothing below it")
     return files
@@ -230,7 +232,7 @@ async def _list_all(client: httpx2.AsyncClient, place: Place, data: Data) -> lis
 async def _list(client: httpx2.AsyncClient, place: Place, data: Data) -> AsyncIterator[RemoteFile]:
     """Yield all objects of a folder."""
     asked = {"list-type": "2", "prefix": place.key}
-    while True:
+    for _ in range(MOST_PAGES):
         try:
             answer = await client.get(place.bucket_address, params=asked)
         except httpx2.RequestError as error:
@@ -250,6 +252,7 @@ async def _list(client: httpx2.AsyncClient, place: Place, data: Data) -> AsyncIt
         if root.findtext("IsTruncated") != "true" or not token:
             return
         asked["continuation-token"] = token
+    raise missing(data, f"the server's list has more than {MOST_PAGES} pages")
 
 
 def _link_file(place: Place, data: Data, file: RemoteFile) -> FileLink:

@@ -220,19 +220,16 @@ class _Listing:
     def __init__(self, client: httpx2.AsyncClient, data: Data, address: str) -> None:
         self._client, self._data = client, data
         self._root = unquote(urlsplit(address).path)
-        self._waiting, self._asked = [address], set[str]()
+        self._waiting, self._seen = [address], {address}
         self._files: list[RemoteFile] = []
 
     async def read(self) -> list[RemoteFile]:
         """List until no folder is left."""
         while self._waiting:
             folder = self._waiting.pop()
-            if folder in self._asked:
-                continue
-            self._asked.add(folder)
-            if len(self._asked) > MOST_FOLDERS or len(self._files) > MOST_FILES:
-                raise missing(self._data, "it has too many files; bring an archive of them instead")
             self._take(folder, await self._ask(folder))
+            if len(self._seen) > MOST_FOLDERS or len(self._files) > MOST_FILES:
+                raise missing(self._data, "it has too many files; bring an archive of them instead")
         return self._files
 
     async def _ask(self, folder: str) -> ElementTree.Element:
@@ -255,7 +252,10 @@ class _Listing:
         for entry, address in inside:
             path = self._path(address)
             if entry.find(f".//{DAV}collection") is not None:
-                self._waiting.append(address if address.endswith("/") else f"{address}/")
+                inner = address if address.endswith("/") else f"{address}/"
+                if inner not in self._seen:
+                    self._seen.add(inner)
+                    self._waiting.append(inner)
             elif path != self._root:
                 size = read_size(self._data, entry.findtext(f".//{DAV}getcontentlength"))
                 tag = quote_tag(entry.findtext(f".//{DAV}getetag") or "")

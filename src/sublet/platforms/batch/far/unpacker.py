@@ -30,8 +30,11 @@ RATIO = 200  # unpacked bytes per byte of the archive
 ALWAYS = 256 << 20  # bytes that any archive may unpack to, however small it is
 READ = 1 << 18
 LONGEST_LINK = 4096
+MOST_DIRECTORY = 64 << 20  # bytes of a zip archive's directory, which is read into memory
+DIRECTORY_ENTRY = b"PK\1\2"
 ZSTANDARD = b"\x28\xb5\x2f\xfd"
 COMPRESSED = ((b"\x1f\x8b", gzip.open), (b"BZh", bz2.open), (b"\xfd7zXZ\0", lzma.open), (b"\x5d\0\0", lzma.open))
+ZIPPED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the others are unpacked by zipfile without a limit of memory
 BROKEN = (
     *(tarfile.TarError, zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, lzma.LZMAError, EOFError),
     *(NotImplementedError, RuntimeError, ValueError),
@@ -179,6 +182,23 @@ class SmallReads:
         return self.last
 
 
+class DirectoryReads:
+    """The bytes of a zip archive: zipfile reads its directory whole, and makes an object of each of its entries."""
+
+    def __init__(self, stream: Any) -> None:
+        """Read from a seekable stream."""
+        self.stream, self.seek, self.tell, self.seekable = stream, stream.seek, stream.tell, stream.seekable
+
+    def read(self, size: int = -1) -> bytes:
+        """Read so many bytes; raise UnpackRefused if they are a directory of too many files."""
+        if size > MOST_DIRECTORY:
+            raise UnpackRefused(f"the archive's directory has more than {MOST_DIRECTORY} bytes")
+        piece: bytes = self.stream.read(size if size >= 0 else READ)
+        if len(piece) > READ and piece.count(DIRECTORY_ENTRY) > MOST_ENTRIES:
+            raise UnpackRefused(f"the archive has more than {MOST_ENTRIES} files")
+        return piece
+
+
 def _read_archive(archive: Path, stack: ExitStack) -> Iterator[tuple[ArchiveEntry, IO[bytes] | None]]:
     with archive.open("rb") as reader:
         start = reader.read(8)
@@ -188,7 +208,8 @@ def _read_archive(archive: Path, stack: ExitStack) -> Iterator[tuple[ArchiveEntr
         return _read_tar(stack.enter_context(tarfile.TarFile(fileobj=cast("IO[bytes]", stream))), stream)
     except tarfile.ReadError as error:
         if zipfile.is_zipfile(archive):
-            return _read_zip(stack.enter_context(zipfile.ZipFile(archive)))
+            directory = DirectoryReads(stack.enter_context(archive.open("rb")))
+            return _read_zip(stack.enter_context(zipfile.ZipFile(cast("IO[bytes]", directory))))
         why = "it is no archive that can be unpacked here: tar (also .gz, .bz2, .xz) or zip"
         why = "this machine's Python reads no zstd archives; use .tar.gz or .tar.xz" if start[:4] == ZSTANDARD else why
         raise UnpackRefused(why) from error
@@ -222,6 +243,8 @@ def _read_zip(archive: zipfile.ZipFile) -> Iterator[tuple[ArchiveEntry, IO[bytes
         kind = stat.S_IFMT(mode)
         if info.flag_bits & 1:
             raise UnpackRefused("the archive is encrypted")
+        if info.compress_type not in ZIPPED:
+            raise UnpackRefused(f"{info.filename[:200]!r} in the archive is compressed in a way other than deflate")
         if info.is_dir():
             yield ArchiveEntry(info.filename, is_folder=True), None
         elif kind == stat.S_IFLNK:
