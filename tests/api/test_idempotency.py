@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import datetime, timedelta
 from uuid import uuid4
 
 import httpx2
@@ -120,6 +121,47 @@ async def test_a_session_that_was_cancelled_is_not_started_again_under_its_key(a
     assert (again.status_code, again.json()["meta"]["uuid"]) == (303, uuid)
 
 
+async def find_end(client: httpx2.AsyncClient, uuid: str) -> datetime:
+    return datetime.fromisoformat((await client.get(f"/v1/sessions/{uuid}")).json()["until"])
+
+
+async def test_a_session_that_is_extended_again_under_a_key_is_extended_once(ann: httpx2.AsyncClient) -> None:
+    asked = (await ann.post("/v1/offersets", json={"run": ["sleep", "60"], "cores": 1, "time": "1h"})).json()
+    uuid = asked["offers"][0]["id"]
+    await ann.post(f"/v1/sessions/{uuid}/accept")
+    before, headers = await find_end(ann, uuid), new_key()
+    address = f"/v1/sessions/{uuid}/extend"
+    answers = await asyncio.gather(*(ann.post(address, json={"by": "10m"}, headers=headers) for _ in range(3)))
+    assert {answer.status_code for answer in answers} == {200}
+    assert await find_end(ann, uuid) == before + timedelta(minutes=10)
+    delta = {"kind": "uri:integer-delta-update", "path": "schedule.available.duration", "delta": 10, "units": "minutes"}
+    for _ in range(2):  # also as IVOA's standard says it
+        standard = await ann.post(f"/sessions/{uuid}", json=delta, headers=headers)
+        assert standard.status_code == 200, standard.text
+    assert await find_end(ann, uuid) == before + timedelta(minutes=10)
+    other = await ann.post(address, json={"by": "20m"}, headers=headers)
+    assert (other.status_code, other.json()["code"]) == (422, "key-reused")
+    refused = new_key()
+    assert (await ann.post(address, json={"by": "9999d"}, headers=refused)).status_code in (400, 409)
+    assert (await ann.post(address, json={"by": "5m"}, headers=refused)).status_code == 200, "it came to nothing"
+    await ann.post(f"/v1/sessions/{uuid}/cancel")
+    assert (await ann.post(address, json={"by": "10m"}, headers=headers)).json()["phase"] == "CANCELLED"
+
+
+async def test_a_booking_that_is_asked_for_again_under_a_key_is_one_booking(ann: httpx2.AsyncClient) -> None:
+    headers = new_key()
+    wanted = {"every": "daily 02:00-03:00 UTC", "count": 2, "request": {"run": ["true"], "cores": 1}}
+    answers = await asyncio.gather(*(ann.post("/v1/bookings", json=wanted, headers=headers) for _ in range(3)))
+    assert {answer.status_code for answer in answers} == {201}
+    [id] = {answer.json()["id"] for answer in answers}
+    assert (await ann.post(f"/v1/bookings/{id}/accept", json={})).json()["state"] == "booked"
+    late = (await ann.post("/v1/bookings", json=wanted, headers=headers)).json()
+    assert (late["id"], late["state"], await count_sessions(ann)) == (id, "booked", 2)
+    other = await ann.post("/v1/bookings", json=wanted | {"count": 3}, headers=headers)
+    assert (other.status_code, other.json()["code"]) == (422, "key-reused")
+    assert (await ann.post("/v1/bookings", json=wanted, headers=new_key())).json()["id"] != id
+
+
 async def test_a_key_that_is_too_long_is_refused(ann: httpx2.AsyncClient) -> None:
     refused = await ann.post("/direct", json=documents.minimal(), headers={"idempotency-key": "k" * 300})
     assert (refused.status_code, "255 characters" in refused.json()["detail"]) == (400, True)
@@ -143,6 +185,6 @@ def test_the_description_tells_of_a_key_that_was_used_before_wherever_a_key_is_t
             taken |= {(method, path)} if "Idempotency-Key" in names else set()
             told |= {(method, path)} if "application/problem+json" in answer.get("content", {}) else set()
             validation |= {(method, path)} if "application/json" in answer.get("content", {}) else set()
-    assert len(taken) >= 9
+    assert len(taken) >= 13
     assert told == taken
     assert not validation  # FastAPI's own words, which nobody ever gets: that is a 400 here

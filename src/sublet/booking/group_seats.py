@@ -32,14 +32,14 @@ class GroupSeats:
     admissions: Sequence[Admission]
     reviews: Sequence[AcceptReview]
 
-    async def propose(self, person: Person, ask: SeriesAsk) -> Series:
+    async def propose(self, person: Person, ask: SeriesAsk, *, key: str | None = None) -> Series:
         """Hold a booking; one for a group can't use the organiser's own data, outputs or places."""
         if ask.group:
             self.authority.require_gateway()
             await self.store.read(lambda tx: _require_group(tx, ask.group))
             if own := [name for name in ("data", "outputs", "places") if ask.request.get(name)]:
                 raise NotHandable(session=ask.name or "each seat", what=", ".join(own))
-        return await self.bookings.propose(person, ask)
+        return await self.bookings.propose(person, ask, key=key)
 
     async def list_open(self, person: Person) -> list[Series]:
         """List other people's bookings in which a person can take a seat or has one, with the seats they may see."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import Any
-from uuid import uuid4
+from uuid import NAMESPACE_URL, uuid4, uuid5
+from weakref import WeakValueDictionary
 
 from sublet.booking.asking import Asking
+from sublet.booking.keyed_acts import KeyedAct
 from sublet.booking.model.giving_way import Precedence
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Window
@@ -66,11 +69,27 @@ class RecurringBookings:
     asking: Asking
     offers: Offers
     sessions: Sessions
+    key_locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
-    async def propose(self, person: Person, ask: SeriesAsk) -> Series:
-        """Hold a seat for each time; raise SeriesHasNoRoom, with nothing held, if all have to fit and some don't."""
-        now = self.now()
+    async def propose(self, person: Person, ask: SeriesAsk, *, key: str | None = None) -> Series:
+        """Hold a seat for each time; raise SeriesHasNoRoom, with nothing held, if all have to fit and some don't.
+
+        A repeated key returns the booking that was made under it, unless that wasn't accepted in time.
+        """
         _check_request(ask)
+        if key is None:
+            return await self._propose(str(uuid4()), person, ask)
+
+        def find(tx: Tx) -> tuple[Series | None, str]:
+            KeyedAct(person.name, "booking", key, repr(ask)).note(tx, self.now())
+            return _find_made_under(tx, person, key, self.now())
+
+        async with self.key_locks.setdefault(f"{person.name} {key}", asyncio.Lock()):
+            known, id = await self.store.write(find)
+            return known or await self._propose(id, person, ask)
+
+    async def _propose(self, id: str, person: Person, ask: SeriesAsk) -> Series:
+        now = self.now()
         limits = {"count": ask.count, "until": ask.until, "without": ask.without}
         times = plan_occurrences(ask.every, now, self.settings.horizon, **limits)  # type: ignore[arg-type]
         check_size(times, ask.seats)
@@ -80,10 +99,12 @@ class RecurringBookings:
             await self._give_back(person, seats)
             raise _refuse(missed, len(seats))
         name = ask.name or str(ask.request.get("name") or "booking")
-        parts = (str(uuid4()), person.name, name, ask.every, ask.seats, ask.fit, json.dumps(dict(ask.request)))
+        parts = (id, person.name, name, ask.every, ask.seats, ask.fit, json.dumps(dict(ask.request)))
         proposed = Series(*parts, now, min(expires), SeriesState.OFFERED, tuple(seats), ask.group)
-        await self.store.write(lambda tx: tx.series.add(proposed))
-        return proposed
+        stored = await self.store.write(lambda tx: _add(tx, proposed))
+        if stored is not proposed:
+            await self._give_back(person, seats)
+        return stored
 
     async def accept(self, name: str, person: Person) -> Series:
         """Accept everything that is held, in one write; accepting again changes nothing."""
@@ -265,3 +286,22 @@ def _seat(number: int, seat: int, time: Window, offerset: OfferSet, booked: Sess
 
 def _first_reason(reasons: Sequence[Reason]) -> str:
     return reasons[0].message if reasons else NOT_BOOKED
+
+
+def _add(tx: Tx, proposed: Series) -> Series:
+    """Add a booking, and return it, or the one that another process has made meanwhile under the same key."""
+    known = tx.series.get(proposed.id)
+    if known is None:
+        tx.series.add(proposed)
+    return known or proposed
+
+
+def _find_made_under(tx: Tx, person: Person, key: str, now: datetime) -> tuple[Series | None, str]:
+    """Return the booking that was made under a key, unless nobody accepted it in time, and the id of the next."""
+    number = 0
+    while True:
+        id = str(uuid5(NAMESPACE_URL, f"booking {number} {person.name} {key}"))
+        known = tx.series.get(id)
+        if known is None or known.state is not SeriesState.OFFERED or known.expires > now:
+            return known, id
+        number += 1

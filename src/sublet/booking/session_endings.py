@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -99,3 +100,9 @@ def require_session(tx: Tx, id: str) -> Session:
     if session is None:
         raise NotFound(noun="session", name=id)
     return session
+
+
+def list_active(tx: Tx, ids: Sequence[str]) -> list[str]:
+    """Return the ids of sessions that have not ended meanwhile."""
+    sessions = (tx.sessions.get(id) for id in ids)
+    return [session.id for session in sessions if session and session.phase not in OVER]

@@ -13,6 +13,7 @@ from sublet.booking.dependencies import begin
 from sublet.booking.extending import price_longer
 from sublet.booking.filters import check_filters
 from sublet.booking.holds import list_held_platforms
+from sublet.booking.keyed_acts import KeyedAct
 from sublet.booking.model.amounts import parse_duration
 from sublet.booking.model.events import EventKind
 from sublet.booking.model.holds import takes_of
@@ -28,7 +29,7 @@ from sublet.booking.ports import AcceptReview, Admission, CodeGuard, GuestPlatfo
 from sublet.booking.presenter import Presenter
 from sublet.booking.price_book import PriceBook
 from sublet.booking.recorded_clock import read_recorded_now
-from sublet.booking.session_endings import SessionEndings, require_moved, require_session, write_down
+from sublet.booking.session_endings import SessionEndings, list_active, require_moved, require_session, write_down
 from sublet.booking.signals import Signals
 from sublet.booking.store.sessions import Page as Page  # re-exported
 from sublet.booking.takeable import refuse_untakeable
@@ -271,7 +272,7 @@ class Sessions:
         ids = [session.id for session in chosen if session.phase not in OVER and not session.cancel_by]
         if not dry_run:
             asked = await self.store.write(
-                lambda tx: [self.endings.cancel(tx, id, person, words) for id in _active(tx, ids)]
+                lambda tx: [self.endings.cancel(tx, id, person, words) for id in list_active(tx, ids)]
             )
             await self.signals.announce()
             await self._tell_owners(asked, person, words)
@@ -303,13 +304,23 @@ class Sessions:
             await self.signals.wait(0.25)
 
     async def extend(
-        self, name: str, person: Person, *, until: datetime | None = None, by: str | timedelta | None = None
+        self,
+        name: str,
+        person: Person,
+        *,
+        until: datetime | None = None,
+        by: str | timedelta | None = None,
+        key: str | None = None,
     ) -> Session:
-        """Move the end of a session's time, while there is room after it."""
+        """Move the end of a session's time, while there is room after it; under one key only once."""
         session = await self.get_to_change(name, person)
         by = parse_duration(by) if isinstance(by, str) else by
+        keyed = KeyedAct(person.name, "extend", key, f"{session.id} {by} {until}")
+        if key is not None and await self.store.read(keyed.is_done):
+            return session
         if session.offer.terms.kind == "remote":
-            return self.presenter.with_connectors(await self.lengthening.extend(session, person, until, by), person)
+            changed = await self.lengthening.extend(session, person, until, by, keyed)
+            return self.presenter.with_connectors(changed, person)
         if session.until is None or session.phase not in GOING_ON:
             raise refuse_move(session.phase, "extended", session.id)
         if not session.offer.is_in_calendar:
@@ -325,7 +336,7 @@ class Sessions:
                 longer = end - session.start
                 offer = await self.store.read(lambda tx: price_longer(tx, session, longer, self.price_book))
                 await self._review("extend", person, session, offer)
-            changed = await self.store.write(lambda tx: self._extend(tx, session.id, end, person))
+            changed = await self.store.write(lambda tx: self._extend(tx, session.id, end, person, keyed))
         except NotAllowed as error:
             await self._note_refusal("extend", person, error, session=name)
             raise
@@ -341,9 +352,11 @@ class Sessions:
         for admission in self.admissions:
             await admission.note_refusal(act, person, error, **about)
 
-    def _extend(self, tx: Tx, id: str, until: datetime, person: Person) -> Session:
+    def _extend(self, tx: Tx, id: str, until: datetime, person: Person, keyed: KeyedAct) -> Session:
         now = read_recorded_now(tx, self.now())
         session = require_session(tx, id)
+        if not keyed.note(tx, now):
+            return session
         if session.start is None or session.phase in OVER:
             raise refuse_move(session.phase, "extended", id)
         offer = price_longer(tx, session, until - session.start, self.price_book)
@@ -382,9 +395,3 @@ def check_reason(text: str) -> str:
     if len(words) > LONGEST_REASON:
         raise BadRequest(detail=f"a reason has {LONGEST_REASON} characters at most", hint="Say it in fewer words.")
     return words
-
-
-def _active(tx: Tx, ids: Sequence[str]) -> list[str]:
-    """Return the ids of sessions that have not ended meanwhile."""
-    sessions = (tx.sessions.get(id) for id in ids)
-    return [session.id for session in sessions if session and session.phase not in OVER]

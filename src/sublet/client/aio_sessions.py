@@ -171,9 +171,11 @@ class AsyncSession(SessionFacts):
         self.view = answer.session
         return answer.how
 
-    async def extend(self, by: str | timedelta = "", *, until: datetime | None = None) -> AsyncSession:
+    async def extend(
+        self, by: str | timedelta = "", *, until: datetime | None = None, key: str | None = None
+    ) -> AsyncSession:
         """Extend the session: by a duration such as `30m`, or until an instant."""
-        self.view = await self._client.do(sessions.extend(self.id, by, until))
+        self.view = await self._client.do(sessions.extend(self.id, by, until, key))
         return self
 
     @show_words(Changes)

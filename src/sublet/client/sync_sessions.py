@@ -162,9 +162,9 @@ class Session(SessionFacts):
         self.view = answer.session
         return answer.how
 
-    def extend(self, by: str | timedelta = "", *, until: datetime | None = None) -> Session:
+    def extend(self, by: str | timedelta = "", *, until: datetime | None = None, key: str | None = None) -> Session:
         """Extend the session: by a duration such as `30m`, or until an instant."""
-        self.view = self._client.do(sessions.extend(self.id, by, until))
+        self.view = self._client.do(sessions.extend(self.id, by, until, key))
         return self
 
     @show_words(Changes)

@@ -60,9 +60,10 @@ The IVOA Execution Broker 1.0.7 is at the root, in JSON and YAML: `Accept` decid
 answer has the type of the body that was sent, else it is JSON. Sublet's own resources are under `/v1`, in JSON.
 Problems are `application/problem+json` (RFC 9457) everywhere. Cookies authorise none of these addresses.
 
-Every address that starts something takes an `Idempotency-Key`, a text of your own such as a UUID: the same request
-under the same key, sent again, starts nothing anew and gets the same offers, session or lease; another request under
-it is a 422. What came to nothing, a NO or offers that nobody took while they stood, is asked anew."""
+Every address that asks for, starts or extends sessions takes an `Idempotency-Key`, a text of your own such as a UUID:
+the same request under the same key, sent again, does nothing anew and gets the same offers, session, booking or lease;
+another request under it is a 422. What came to nothing, a NO or offers that nobody took while they stood, is asked
+anew."""
 
 NOUNS = (
     *(sessions, offersets, events, logs, results, platforms, pledges, systems, calendar),

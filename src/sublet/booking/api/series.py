@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from sublet.api import described
 from sublet.api.bodies import json_response
+from sublet.api.idempotency import Key
 from sublet.api.people import person_of, service_of
 from sublet.booking.model.series import Series
 from sublet.booking.series import SeriesAsk
@@ -19,8 +20,13 @@ from sublet.kernel.views import read_instant
 router = APIRouter(prefix="/v1/bookings", tags=["Bookings"])
 
 
-@router.post("", status_code=201, response_model=BookingView, responses=described.problems(400, 401, 403, 409, 429))
-async def propose(request: Request, ask: BookingAsk) -> Response:
+@router.post(
+    "",
+    status_code=201,
+    response_model=BookingView,
+    **described.describe_keyed(described.problems(400, 401, 403, 409, 429)),
+)
+async def propose(request: Request, ask: BookingAsk, key: Key) -> Response:
     """Hold a session for each time of a booking; if all have to fit and some don't, nothing is held (409)."""
     wanted = SeriesAsk(
         every=ask.every,
@@ -33,7 +39,7 @@ async def propose(request: Request, ask: BookingAsk) -> Response:
         fit=ask.fit,
         group=ask.group,
     )
-    proposed = await service_of(request).group_seats.propose(await person_of(request), wanted)
+    proposed = await service_of(request).group_seats.propose(await person_of(request), wanted, key=key)
     return json_response(booking_view(proposed), 201)
 
 

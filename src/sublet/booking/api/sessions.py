@@ -124,14 +124,15 @@ async def resume(request: Request, id: Id) -> Response:
     return _answer_pause(request, *await service_of(request).pausing.resume(id, await person_of(request)))
 
 
-@router.post("/{id}/extend", response_model=SessionView, responses=CHANGE)
-async def extend(request: Request, id: Id, ask: ExtendAsk) -> Response:
+@router.post("/{id}/extend", response_model=SessionView, **described.describe_keyed(CHANGE))
+async def extend(request: Request, id: Id, ask: ExtendAsk, key: Key) -> Response:
     """Extend a session, if there is room after it."""
     person = await person_of(request)
     if bool(ask.by) == bool(ask.until):
         raise BadRequest(detail="say `by` (how much longer, as in 30m) or `until` (an instant), and not both.")
     until = require_zone(ask.until, "until")
-    return _view(request, await service_of(request).sessions.extend(id, person, until=until, by=ask.by or None))
+    extended = await service_of(request).sessions.extend(id, person, until=until, by=ask.by or None, key=key)
+    return _view(request, extended)
 
 
 @router.delete("/{id}", status_code=204, responses=CHANGE)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from sublet.booking.keyed_acts import KeyedAct
 from sublet.booking.model.events import EventKind
 from sublet.booking.model.limits import drop_unaffordable
 from sublet.booking.model.marks import Mark, set_condition
@@ -46,14 +47,19 @@ class Lengthening:
     reviews: Sequence[AcceptReview] = ()
 
     async def extend(
-        self, session: Session, person: Person, until: datetime | None = None, by: timedelta | None = None
+        self,
+        session: Session,
+        person: Person,
+        until: datetime | None = None,
+        by: timedelta | None = None,
+        keyed: KeyedAct | None = None,
     ) -> Session:
         """Move the end of a session's time, at its broker and here."""
         offer = self._plan(session, until, by)
         try:
             for review in self.reviews:
                 await review.review("extend", person, session, offer)
-            changed = await self._lengthen(session, offer, person)
+            changed = await self._lengthen(session, offer, person, keyed)
         except NotAllowed as error:
             for admission in self.admissions:
                 await admission.note_refusal("extend", person, error, session=session.id)
@@ -79,7 +85,7 @@ class Lengthening:
             storage_costs={name: _scale(costs, share) for name, costs in offer.storage_costs.items()},
         )
 
-    async def _lengthen(self, session: Session, offer: Offer, person: Person) -> Session:
+    async def _lengthen(self, session: Session, offer: Offer, person: Person, keyed: KeyedAct | None) -> Session:
         """Extend a session at its broker to the duration of this offer, and record it."""
         broker = self.platforms.of(session)
         if not isinstance(broker, PassesOn):
@@ -93,7 +99,7 @@ class Lengthening:
             raise
         point("lengthen.after")
         final = replace(offer, costs=costs) if costs else offer
-        return await self.store.write(lambda tx: self._record(tx, session, final, person))
+        return await self.store.write(lambda tx: self._record(tx, session, final, person, keyed))
 
     def _charge(self, tx: Tx, id: str, offer: Offer) -> None:
         session = require_session(tx, id)
@@ -115,8 +121,10 @@ class Lengthening:
             level = log.info if isinstance(error, NotAllowed) else log.warning
             level("session.charge_kept", session=session.id, why=error.message)
 
-    def _record(self, tx: Tx, before: Session, offer: Offer, person: Person) -> Session:
+    def _record(self, tx: Tx, before: Session, offer: Offer, person: Person, keyed: KeyedAct | None) -> Session:
         now, session = read_recorded_now(tx, self.now()), require_session(tx, before.id)
+        if keyed and not keyed.note(tx, now):
+            return session
         until = find_end(before) + (offer.duration - find_length(before))
         write_down(tx, now, person, "extend", session)
         tx.events.add(now, session.id, session.person, EventKind.EXTENDED, f"until {instant(until)}", session.phase)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from sublet.booking.views.series import BookingAsk, BookingList, BookingMove, BookingView, SeatAsk
-from sublet.client.call import Call, as_view, body_of, path_of
+from sublet.client.call import Call, as_view, body_of, path_of, under
 
 READ = as_view(BookingView)
 
 
-def propose(ask: BookingAsk) -> Call[BookingView]:
-    """Hold the sessions of a booking."""
-    return Call("POST", path_of("bookings"), READ, body=body_of(asdict(ask)), patience=600)
+def propose(ask: BookingAsk, key: str | None = None) -> Call[BookingView]:
+    """Hold the sessions of a booking; asking again with the same `key` returns the same booking."""
+    return Call("POST", path_of("bookings"), READ, body=body_of(asdict(ask)), more=under(key), patience=600)
 
 
 def bookings() -> Call[BookingList]:

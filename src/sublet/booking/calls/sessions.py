@@ -91,10 +91,12 @@ def cancel_all(ids: Sequence[str], reason: str = "", *, dry_run: bool = False) -
     return Call("POST", path_of("sessions", "cancel"), as_view(CancelView), body=body_of(wish))
 
 
-def extend(id: str, by: str | timedelta = "", until: datetime | None = None) -> Call[SessionView]:
-    """Move the end of a session's time."""
+def extend(
+    id: str, by: str | timedelta = "", until: datetime | None = None, key: str | None = None
+) -> Call[SessionView]:
+    """Move the end of a session's time; sent again with the same `key`, only once."""
     wish = {"until": instant_text(until)} if until else {"by": by}
-    return Call("POST", path_of("sessions", id, "extend"), READ_SESSION, body=body_of(wish))
+    return Call("POST", path_of("sessions", id, "extend"), READ_SESSION, body=body_of(wish), more=under(key))
 
 
 def delete(id: str) -> Call[None]:

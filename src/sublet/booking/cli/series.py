@@ -12,6 +12,7 @@ from sublet.booking.cli.wishes import document, send_files, wishes
 from sublet.booking.views.series import BookingAsk, BookingView
 from sublet.cli.command import CommandGroup, Example, command
 from sublet.cli.instants import read_coming
+from sublet.cli.keys import key_option
 from sublet.cli.output import Output, table
 from sublet.cli.prompts import ask_yes_or_no
 from sublet.kernel.texts import count_text
@@ -38,6 +39,7 @@ def booking() -> None:
 @click.option("--for-group", metavar="GROUP", default="", help="Let each member of this group take a seat.")
 @click.option("--some", is_flag=True, help="Take the times that fit; without it, all or none.")
 @click.option("--yes", is_flag=True, help="Accept it at once.")
+@key_option
 @wishes
 @click.argument("file", required=False, metavar="[FILE|-]")
 @click.argument("words", nargs=-1, metavar="[-- COMMAND…]", type=click.UNPROCESSED)
@@ -51,6 +53,7 @@ def create(
     for_group: str,
     some: bool,
     yes: bool,
+    key: str | None,
     file: str | None,
     words: tuple[str, ...],
     **given: Any,
@@ -76,7 +79,7 @@ def create(
         fit="some" if some else "all",
         group=for_group,
     )
-    view = link.do(calls.propose(ask))
+    view = link.do(calls.propose(ask, key))
     if not yes and out.can_ask and out.for_people:
         for line in draw_seats(view):
             out.note(line)

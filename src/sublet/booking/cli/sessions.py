@@ -15,6 +15,7 @@ from sublet.booking.model.gpu_sorts import describe_gpus
 from sublet.booking.model.phases import ACTIVE, OVER, Phase
 from sublet.booking.views.sessions import EndView, SessionPage, SessionView, UsageView
 from sublet.cli.command import command
+from sublet.cli.keys import key_option
 from sublet.cli.output import Output, pairs, table
 from sublet.cli.texts import away, describe_price, length, moment, size, when
 from sublet.kernel.texts import count_text
@@ -234,9 +235,10 @@ def explain(out: Output, session: str) -> None:
 @command("extend", "sublet extend 3f2a 30m")
 @click.argument("session")
 @click.argument("by", metavar="TIME")
-def extend(out: Output, session: str, by: str) -> None:
+@key_option
+def extend(out: Output, session: str, by: str, key: str | None) -> None:
     """Give a session more time, while there is room."""
-    view = out.link().do(sessions.extend(session, by))
+    view = out.link().do(sessions.extend(session, by, key=key))
     out.show(view, lambda: [f"{view.short} has until {when(view.until, datetime.now(UTC))}."], lambda: [view.short])
 
 

@@ -26,16 +26,23 @@ class Keys:
 
     def bind(self, person: str, action: str, key: str, request: str, now: datetime) -> bool:
         """Bind a key to a request, and return whether it is new; raise KeyReused if it was used for another."""
-        digest = sha256(request.encode()).hexdigest()
-        name = plain(f"{action} {key}")
-        row = self._sql.row(GET, {"of_person": plain(person), "of_key": name})
-        if row is None:
-            self._sql.change(ADD, {"person": plain(person), "key": name, "digest": digest, "created": micros(now)})
-            return True
-        if row[0] != digest:
+        if self.is_bound(person, action, key, request):
+            return False
+        row = {"person": plain(person), "key": plain(f"{action} {key}"), "digest": _digest(request)}
+        self._sql.change(ADD, row | {"created": micros(now)})
+        return True
+
+    def is_bound(self, person: str, action: str, key: str, request: str) -> bool:
+        """Whether a key is bound to this request; raise KeyReused if it was used for another."""
+        row = self._sql.row(GET, {"of_person": plain(person), "of_key": plain(f"{action} {key}")})
+        if row and row[0] != _digest(request):
             raise KeyReused(key=key)
-        return False
+        return row is not None
 
     def forget(self, before: datetime) -> int:
         """Remove the keys that are older, and count them."""
         return self._sql.change(FORGET, {"before": micros(before)})
+
+
+def _digest(request: str) -> str:
+    return sha256(request.encode()).hexdigest()

@@ -107,7 +107,7 @@ async def update(request: Request) -> Response:
     stored = await service.contents.session_to_read(name, person, "request")
     wanted = read_update(parse_document(await read_body(request), request.headers.get("content-type", "")))
     if isinstance(wanted, LongerUpdate):
-        changed = await service.sessions.extend(name, person, by=wanted.by)
+        changed = await service.sessions.extend(name, person, by=wanted.by, key=read_key(request))
     elif wanted.phase is Phase.ACCEPTED:
         changed = await service.sessions.accept(name, person, key=read_key(request))
     elif move := MOVES.get(wanted.phase):
