@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from pydantic import PrivateAttr
 
-from sublet.app import build_loop
-from sublet.booking.loop.clock_watch import describe_step, follow_clock
+from sublet.app import build_context, build_loop
+from sublet.booking.loop.clock_watch import describe_step, doubts_clock, follow_clock
 from sublet.booking.model.phases import Phase
 from sublet.booking.model.session import Session
 from sublet.platforms.local.platform import Local
@@ -33,6 +33,33 @@ async def read(service: Service, session: Session) -> Session:
     found = await service.store.read(lambda tx: tx.sessions.get(session.id))
     assert found
     return found
+
+
+async def test_a_clock_that_is_far_ahead_for_a_moment_removes_nothing_for_its_age(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clocks, "find_step", lambda: str(tmp_path / "clock"))
+    async with serving(tmp_path, platforms=HERE) as service:
+        made = await begin(service, run=["sh", "-c", "echo kept > out.txt"])
+        await over(service, made.id)
+        assert not await doubts_clock(build_context(service))
+        (tmp_path / "clock").write_text(f"{(2 * service.settings.keep).total_seconds()}")
+        assert await doubts_clock(build_context(service)), "also before the loop has looked"
+        async with asyncio.timeout(20):
+            while service.loop_state.clock_step is None:  # noqa: ASYNC110 (the loop looks meanwhile)
+                await asyncio.sleep(0.02)
+        assert await doubts_clock(build_context(service))
+        end = await service.results.find_end(made.id, ME)
+        assert end
+        assert service.settings.keep - HOUR < end - service.now() <= service.settings.keep
+        (tmp_path / "clock").write_text("0")
+        async with asyncio.timeout(20):
+            while await doubts_clock(build_context(service)):  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+        back = await service.results.find_end(made.id, ME)
+        assert back
+        assert service.settings.keep - HOUR < back - service.now() <= service.settings.keep
+        assert [file.path for file in (await service.output.results(made.id, ME)).files] == ["out.txt"]
 
 
 @pytest.mark.parametrize("step", [HOUR, -HOUR])

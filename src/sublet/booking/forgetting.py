@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import deque
 from datetime import datetime, timedelta
 
+from sublet.booking.loop.clock_watch import doubts_clock
 from sublet.booking.loop.context import LoopContext
 from sublet.booking.model.estimate import RECENT
 from sublet.booking.store.offersets import Cursor
 from sublet.kernel.log import log
+from sublet.kernel.settings import Settings
 
 KEPT = timedelta(hours=1)  # how long an offer set can be read after it expired unaccepted
 SUBMITTED = timedelta(days=365)  # how long an old client's job is listed after it was submitted
@@ -46,6 +48,17 @@ class Forgetting:
             self._batch = min(2 * batch, MOST)
             return forgotten.removed > batch // 2
         await self._forget_untaken()
+        if not await doubts_clock(self._context):
+            await self._forget_records(now, settings)
+        if await self._context.store.write(lambda tx: tx.space.give_back(PAGES)):
+            return True  # the rest in the next turn: others write in between
+        self._batch, self._due = LEAST, now + EVERY
+        if forgotten.removed:
+            log.debug("offersets.forgotten", removed=forgotten.removed)
+        return False
+
+    async def _forget_records(self, now: datetime, settings: Settings) -> None:
+        """Delete old statistics, drafts and idempotency keys."""
         await self._context.store.write(
             lambda tx: (
                 tx.starts.forget(now - RECENT),
@@ -54,12 +67,6 @@ class Forgetting:
                 tx.keys.forget(now - KEYS_KEPT),
             )
         )
-        if await self._context.store.write(lambda tx: tx.space.give_back(PAGES)):
-            return True  # the rest in the next turn: others write in between
-        self._batch, self._due = LEAST, now + EVERY
-        if forgotten.removed:
-            log.debug("offersets.forgotten", removed=forgotten.removed)
-        return False
 
     async def _forget_untaken(self) -> None:
         """Delete the unaccepted offers of some sets whose session was active when last checked and is over now."""

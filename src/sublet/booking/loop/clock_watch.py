@@ -22,6 +22,8 @@ from sublet.platforms.local.shim.processes import boot_id
 from sublet.store.tx import Tx
 
 ALL = 1_000_000
+FAR = timedelta(hours=1)  # a step that may be a mistake
+DOUBTED = timedelta(days=1)  # for how long such a step may be a mistake that nobody has corrected yet
 TIMES = ("start", "until", "started", "ended")
 
 
@@ -81,6 +83,15 @@ class ClockWatch:
         self._context.platforms.surveys.clear()
         self._context.signals.freed.update(self._context.platforms.by_name)
         await self._context.signals.announce()
+
+
+async def doubts_clock(context: LoopContext) -> bool:
+    """Whether the clock was set forward lately, maybe by mistake: nothing is deleted for its age then."""
+    boot = boot_id()
+    step, recorded = await context.store.read(lambda tx: (tx.clocks.last_step(boot), tx.clocks.offset(boot)))
+    if recorded is not None and clocks.offset() - recorded.total_seconds() >= FAR.total_seconds():
+        return True  # the loop has not looked yet
+    return step is not None and step.by >= FAR and context.now() - step.at < DOUBTED
 
 
 def describe_step(step: timedelta) -> str:

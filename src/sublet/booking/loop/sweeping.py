@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from sublet.booking.loop.clock_watch import doubts_clock
 from sublet.booking.loop.context import LoopContext
 from sublet.booking.loop.retention import forget_old
 from sublet.booking.platforms.known import KnownPlatforms
@@ -96,16 +97,24 @@ class Sweeper:
             for name in list(self._context.platforms.by_name):
                 if due.get(name, 0) <= clock():
                     due[name] = clock() + (await self._sweep(name)).total_seconds()
-            if due.get(SCRATCH, 0) <= clock():
-                due[SCRATCH] = clock() + AGAIN.total_seconds()
-                await self._sweep_scratch()
-            if due.get(APPS, 0) <= clock():
-                due[APPS] = clock() + OFTEN.total_seconds()
-                await self._sweep_apps()
-            if due.get(OLD, 0) <= clock():
-                due[OLD] = clock() + OFTEN.total_seconds()
-                await self._forget_old()
+            removals = {
+                SCRATCH: (AGAIN, self._sweep_scratch),
+                APPS: (OFTEN, self._sweep_apps),
+                OLD: (OFTEN, self._forget_old),
+            }
+            for name, (every, remove) in removals.items():
+                if due.get(name, 0) <= clock():
+                    due[name] = clock() + every.total_seconds()
+                    if not await self._doubts_clock():
+                        await remove()
             await asyncio.sleep(self._pause)
+
+    async def _doubts_clock(self) -> bool:
+        try:
+            return await doubts_clock(self._context)
+        except (SubletError, OSError) as error:
+            log.warning("sweep.failed", platform="", why=str(error))
+            return True
 
     async def _forget_old(self) -> None:
         try:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import insert, select, update
 
-from sublet.booking.model.phases import Phase
+from sublet.booking.model.phases import OVER, Phase
 from sublet.booking.model.timeline import micros, moment, span_of
 from sublet.booking.store.rows import S
 from sublet.booking.store.tables import WORKED_ON, clocks, sessions
@@ -24,6 +24,9 @@ STEP = (
 )
 CLAIMS = update(sessions).where(S.claim_token.is_not(None)).values(claim_until=S.claim_until + bind("by"))
 WAKE = update(sessions).where(WORKED_ON, S.due.is_not(None)).values(due=bind("now"))
+KEEP = (
+    update(sessions).where(S.phase.in_(sorted(OVER)), S.due.is_not(None)).values(due=S.due + bind("by"))
+)  # when their files are removed
 LAPSE = (
     update(sessions)
     .where(S.phase == Phase.OFFERED.value)
@@ -71,8 +74,9 @@ class Clocks:
         return ClockStep(timedelta(microseconds=row[1]), moment(row[2])) if row and row[2] is not None else None
 
     def move_claims(self, by: timedelta, now: datetime) -> None:
-        """Move claims by a step and make all work due now; offers are moved only if the clock was set back."""
+        """Move claims and the ends of kept files by a step, and make all work due now; offers only if it was back."""
         self._sql.change(CLAIMS, {"by": span_of(by)})
+        self._sql.change(KEEP, {"by": span_of(by)})
         self._sql.change(WAKE, {"now": micros(now)})
         if by < timedelta(0):
             self._sql.change(LAPSE, {"by": span_of(by)})
