@@ -78,6 +78,21 @@ async def test_a_request_is_pinned_to_the_approved_version(service: Service, rep
         assert (no.result, no.reasons[0].field) == ("NO", field), wrong
 
 
+async def test_a_list_for_an_app_that_nobody_ran_is_empty_but_a_misspelt_one_is_refused(
+    service: Service, repository: Repository
+) -> None:
+    secret = await service.apps.proposing.propose(ANN, repository.url, name="unread")
+    for who in (ANN, REVIEWER):
+        assert (await service.sessions.page(who, app="unread")).items == ()
+    with pytest.raises(NotFound, match="There is no app unread"):  # not his to know about
+        await service.sessions.page(BOB, app="unread")
+    await service.apps.reviewing.approve(secret.name, REVIEWER, secret.tree)
+    for app in ("unread", "unread@1"):
+        assert (await service.sessions.page(BOB, app=app)).items == ()
+    with pytest.raises(NotFound, match="There is no version unread@2"):
+        await service.sessions.page(BOB, app="unread@2")
+
+
 async def test_nobody_brings_what_is_pinned_from_outside(service: Service, repository: Repository) -> None:
     await approved(service, repository)
     await may_run(service)

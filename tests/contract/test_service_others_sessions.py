@@ -38,6 +38,13 @@ async def test_the_owner_lists_and_cancels_what_others_run_and_they_learn_why(tm
         for person, of in ((OWNER, "*"), (ME, "")):
             with pytest.raises(NotFound, match="There is no platform trail"):
                 await service.sessions.page(person, of=of, platform="trail")
+            with pytest.raises(NotFound, match="There is no kind comand"):
+                await service.sessions.page(person, of=of, kind="comand")
+            with pytest.raises(NotFound, match="There is no app sumna"):
+                await service.sessions.page(person, of=of, app="sumna@2")
+            with pytest.raises(NotFound, match="There is no annex exampel"):
+                await service.sessions.page(person, of=of, annex="exampel")
+            assert (await service.sessions.page(person, of=of, kind="bag")).items == ()
         assert b"trial" in (await service.output.output(mine.id, OWNER, "stdout")).data
         ended = await service.sessions.cancel(mine.id, OWNER, "I need\nthe machine")
         assert ended.end is not None

@@ -9,7 +9,7 @@ import pytest
 
 from sublet.annexes.lease_plans import WantedLease
 from sublet.booking.model.phases import OVER, Phase
-from sublet.kernel.errors import NotInvited, OperatorsOnly
+from sublet.kernel.errors import NotFound, NotInvited, OperatorsOnly
 from sublet.people.model.person import Person
 from sublet.service import Service
 from tests.contract.leases import TWO, leasing, made
@@ -44,7 +44,10 @@ async def test_guests_run_containers_where_they_are_invited_and_nothing_else(tmp
         assert bob.guest
         refused = await ask(service, bob, **IMAGE)
         assert [reason.message for reason in refused.reasons] == ["Nothing is shared with you here."]
+        with pytest.raises(NotFound, match="There is no annex example"):
+            await service.sessions.page(bob, annex="example")
         await service.annexes.registry.share("example", "bob", ME)
+        assert (await service.sessions.page(bob, annex="example")).items == ()
         command = await ask(service, bob)
         assert [reason.platform for reason in command.reasons] == [NAME], "this machine and its clusters aren't theirs"
         assert "shared with you for containers only" in command.reasons[0].message

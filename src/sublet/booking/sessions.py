@@ -11,7 +11,7 @@ from typing import TypedDict, Unpack
 from sublet.booking.brokers.lengthening import Lengthening
 from sublet.booking.dependencies import begin
 from sublet.booking.extending import price_longer
-from sublet.booking.filters import check_filters
+from sublet.booking.filters import FilterCheck
 from sublet.booking.holds import list_held_platforms
 from sublet.booking.keyed_acts import KeyedAct
 from sublet.booking.model.amounts import parse_duration
@@ -154,7 +154,7 @@ class Sessions:
         look = self.store.glance if is_short else self.store.read
         page = await look(lambda tx: tx.sessions.list(person=owner, limit=limit, after=after, **filters))
         if not page.items and not after:
-            await check_filters(self.store, self.platforms, owner, of, filters.get("platform"))
+            await FilterCheck(self.store, self.platforms, person, owner).check(of, filters)
         return replace(page, items=tuple(self.presenter.with_connectors(session, person) for session in page.items))
 
     async def _owner(self, person: Person, of: str) -> str | None:

@@ -22,7 +22,7 @@ OPTIONS = (
     click.option("--person", metavar="WHO", help="Of this person, by any of their addresses; for operators."),
     click.option("--phase", metavar="PHASE", help="Only those in this phase: RUNNING, FAILED …"),
     click.option("--name", metavar="NAME", help="Only those with this name; `fit-*`: whose names begin so."),
-    click.option("--kind", metavar="KIND", help="Only this kind: command, container, app, interactive …"),
+    click.option("--kind", metavar="KIND", help="Only this kind: command, docker-container, interactive …"),
     click.option("--platform", metavar="NAME", help="Only those on this platform."),
     click.option("--app", metavar="NAME[@N]", help="Only of this app, or of one version of it."),
     click.option("--annex", metavar="NAME", help="Only those on this annex, and its leases."),
