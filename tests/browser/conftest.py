@@ -138,11 +138,19 @@ def browser() -> Iterator[Browser]:
         yield chromium
 
 
-def comes_with(browser: Browser, url: str, size: tuple[int, int] = DESKTOP, **options: Any) -> BrowserContext:
-    """Somebody's own cookies and window; nothing moves by itself, which would cost the machine without end."""
+def comes_with(
+    browser: Browser, url: str, size: tuple[int, int] = DESKTOP, *, asks_first: bool = False, **options: Any
+) -> BrowserContext:
+    """Somebody's own cookies and window; nothing moves by itself, which would cost the machine without end.
+
+    Unless it `asks_first`, a form is sent at once: Playwright waits for a page that a click asks for, but not for one
+    that a script asks for a moment later.
+    """
     view = ViewportSize(width=size[0], height=size[1])
     context = browser.new_context(viewport=view, timezone_id=ZONE, base_url=url, reduced_motion="reduce", **options)
     context.set_default_timeout(30 * SECONDS)
+    if not asks_first:
+        context.route("**/send.js*", lambda route: route.fulfill(body="", content_type="text/javascript"))
     return context
 
 

@@ -242,6 +242,11 @@ def test_an_operator_cancels_others_sessions_drains_a_platform_and_pledges_a_par
     page.get_by_role("button", name="Filter").click()
     expect(page.get_by_role("row", name=BEN)).to_have_count(2)
     looked_at(page, "operate")
+    page.set_viewport_size({"width": 1280, "height": 900})
+    brand, account = (page.locator(f".top {part}").bounding_box() for part in (".brand", ".who"))
+    assert brand
+    assert account
+    assert abs(brand["y"] + brand["height"] / 2 - account["y"] - account["height"] / 2) < 2, "in one row"
     page.get_by_role("link", name="Cancel these…").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Cancel 2 sessions?")
     looked_at(page, "operate-cancel")

@@ -9,8 +9,10 @@ async function awhile(milliseconds) {
   while (document.hidden) await new Promise((seen) => document.addEventListener("visibilitychange", seen, { once: true }));
 }
 
+const reconnecting = "The service does not answer. Reconnecting…";
 const connection = {
   note: null,
+  words: reconnecting,
   tell(words) {
     if (!this.note) {
       this.note = document.createElement("p");
@@ -21,11 +23,16 @@ const connection = {
     if (this.note.textContent !== words) this.note.textContent = words;
   },
   lost() {
-    this.tell("The service does not answer. Reconnecting…");
+    this.tell(this.words);
+  },
+  held() {
+    this.words = "The service does not answer. Nothing was sent: try again in a moment.";
+    this.lost();
   },
   found() {
     this.note?.remove();
     this.note = null;
+    this.words = reconnecting;
   },
 };
 
@@ -117,7 +124,7 @@ async function redraw(address) {
   let changed = false;
   for (const part of liveParts()) {
     const other = fresh.getElementById(part.id);
-    if (!other || stable(other) === part.dataset.drawn) continue;
+    if (!other || stable(other) === part.dataset.drawn || part.querySelector("[data-sending]")) continue;
     part.dataset.drawn = stable(other);
     replace(part, other.innerHTML);
     part.querySelectorAll("[data-until]").forEach(countDown);
