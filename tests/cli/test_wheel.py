@@ -48,7 +48,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def build_wheel(source: Path, to: Path) -> Path:
     """Build it as a publisher does."""
     words = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", to]
-    subprocess.run(words, cwd=source, check=True, capture_output=True)
+    done = subprocess.run(words, cwd=source, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
     (built,) = to.glob("*.whl")
     return built
 

@@ -97,4 +97,5 @@ def have_wheels(lock: Path) -> Path:
 def build_wheel(root: Path, into: Path) -> None:
     """Sublet as a package."""
     words = [Path(sys.executable).with_name("uv"), "build", "--quiet", "--wheel", "--no-build-isolation"]
-    subprocess.run([*words, "--python", sys.executable, "--out-dir", into, root], check=True, capture_output=True)
+    done = subprocess.run([*words, "--python", sys.executable, "--out-dir", into, root], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
