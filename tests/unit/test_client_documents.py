@@ -132,9 +132,10 @@ def test_what_need_not_be_a_file_here_is_not_missed(tmp_path: Path, monkeypatch:
     assert prepare({"run": line}, {}, local=True).missing == ""
 
 
-def write_notebook(path: Path, source: list[str], tags: list[str]) -> None:
+def write_notebook(path: Path, source: list[str], tags: list[str], language: str = "") -> None:
     cell = {"cell_type": "code", "metadata": {"tags": tags}, "source": source, "outputs": []}
-    path.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell]}))
+    about = {"kernelspec": {"name": "any", "language": language}} if language else {}
+    path.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": about, "cells": [cell]}))
 
 
 def test_a_mistyped_parameter_of_a_notebook_is_told_before_anything_is_booked(tmp_path: Path) -> None:
@@ -145,6 +146,21 @@ def test_a_mistyped_parameter_of_a_notebook_is_told_before_anything_is_booked(tm
     assert raised.value.message == "The notebook fit.ipynb has no parameter alhpa."
     assert raised.value.advice == "Did you mean alpha? It has alpha, years."
     assert prepare({"notebook": str(book), "parameters": {"alpha": 1, "years": 2}}, {}, local=True)
+
+
+def test_parameters_for_a_language_that_nothing_writes_are_refused_when_they_are_asked(tmp_path: Path) -> None:
+    book = tmp_path / "survey.ipynb"
+    write_notebook(book, ["alpha = 1"], ["parameters"], "IDL")
+    with pytest.raises(BadRequest, match=r"survey\.ipynb is in idl, and parameters can't be given to it"):
+        prepare({"notebook": str(book), "parameters": {"alpha": 2}}, {}, local=True)
+    assert prepare({"notebook": str(book), "parameters": {}}, {}, local=True)
+    assert prepare({"notebook": str(book)}, {}, local=True)
+
+
+def test_a_cell_of_parameters_in_another_language_is_not_read_as_python(tmp_path: Path) -> None:
+    book = tmp_path / "fit.ipynb"
+    write_notebook(book, ["alpha <- 0.5\n"], ["parameters"], "R")  # in Python, a comparison
+    assert prepare({"notebook": str(book), "parameters": {"alpha": 1}}, {}, local=True)
 
 
 @pytest.mark.parametrize(("source", "tags"), [(["alpha = 1"], []), (["not python {"], ["parameters"]), ([], [])])
