@@ -10,6 +10,7 @@ import httpx2
 import pytest
 
 from sublet.platforms.jupyter.hub import HubServers
+from sublet.platforms.jupyter.servers import HubFull
 from sublet.platforms.rest import RestCalls
 from sublet.platforms.tokens import TokenSource
 
@@ -25,8 +26,11 @@ class PlayedHub:
         self.status, self.kept, self.pending = status, kept, pending
         self.name = ""
         self.deleted = 0
+        self.full: httpx2.Response | None = None  # what it says when a server is to be started
 
     def handle(self, request: httpx2.Request) -> httpx2.Response:
+        if request.method == "POST" and self.full:
+            return self.full
         if request.method == "DELETE":
             self.deleted += 1
             return httpx2.Response(404 if self.deleted > self.kept + 1 else self.status)
@@ -74,6 +78,22 @@ async def test_a_server_that_is_stopping_is_not_gone(make: Make) -> None:
     servers = make(hub)
     assert not await servers.stop(KEY, "marie")
     assert (await servers.look(KEY, "marie")).standing == "stopping"
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (400, "User marie already has the maximum of 1 named servers.  One must be deleted before a new one"),
+        (429, "Active server limit exceeded. Try again in a few minutes."),
+        (429, ""),
+    ],
+)
+async def test_a_hub_that_is_full_has_no_room_and_refuses_nothing(make: Make, status: int, words: str) -> None:
+    hub = PlayedHub(204, kept=1)
+    hub.full = httpx2.Response(status, json={"message": words})
+    servers = make(hub)
+    with pytest.raises(HubFull, match=words.split(".")[0] or "starts no more servers now"):
+        await servers.start(KEY, "marie")
 
 
 async def test_all_users_with_servers_are_looked_at_however_few_a_hub_gives_at_once() -> None:

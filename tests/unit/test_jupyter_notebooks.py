@@ -63,7 +63,13 @@ def test_parameters_are_written_in_the_notebooks_own_language() -> None:
         "c = [1, 2.5]",
         'd = Dict("e" => "say \\"x\\" \\$y")',
     ]
-    with pytest.raises(NotANotebook, match="in idl, only to one in julia, python, r"):
+    assert write_parameters(values, "bash").splitlines()[1:] == [
+        "a=true",
+        "b=''",
+        "c=(1 2.5)",
+        """d='{"e": "say \\"x\\" $y"}'""",
+    ]
+    with pytest.raises(NotANotebook, match="in idl, only to one in bash, julia, python, r"):
         write_parameters(values, "idl")
 
 
@@ -128,6 +134,7 @@ def test_what_is_told_to_a_kernel_first_is_code_in_its_language() -> None:
     told = write_preparation("python", {"SUBLET_CORES": "2", "QUOTE": "'\"{}"}, ["numpy>=2"], [["in", "data/cube"]])
     compile(told, "first", "exec")
     assert write_preparation("r", {"A": "1"}, []) == 'Sys.setenv(A = "1")'
+    assert write_preparation("bash", {"A": "1 $x"}, []) == "export A='1 $x'"
     assert write_preparation("idl", {"A": "1"}, []) == ""
     with pytest.raises(NotANotebook, match="requirements can only be installed for a notebook in Python"):
         write_preparation("r", {}, ["dplyr"])

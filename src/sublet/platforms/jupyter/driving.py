@@ -16,12 +16,13 @@ from sublet.platforms.jupyter.files import collect_files
 from sublet.platforms.jupyter.removing import remove_directory
 from sublet.platforms.jupyter.running import EXECUTED, NotebookRun, Over
 from sublet.platforms.jupyter.server import ServerApi
-from sublet.platforms.jupyter.servers import Servers, ServerState
+from sublet.platforms.jupyter.servers import HubFull, Servers, ServerState
 from sublet.platforms.jupyter.session import JupyterSession
 from sublet.platforms.sessiondir import age
 
 LOOK = 0.25  # seconds between two checks whether it must be stopped
 SOON = 0.3  # seconds until a starting server is checked again
+FULL = 5.0  # seconds until a hub that was full is asked again
 ATTEND = 5.0  # seconds between two checks of an interactive server
 MOST_STARTS = 3
 GIVE_UP = 300.0  # seconds after which the end is recorded although its server can't be reached
@@ -102,15 +103,22 @@ class Drive:
                     raise Over(End(EndKind.CULLED, detail=CULLED))
                 if (state.standing == "failed" and session.server) or starts == MOST_STARTS:
                     raise Over(End(EndKind.NOT_STARTED, detail=state.words or "the hub started no server"))
-                await self._ask_for_server()
+                if full := await self._ask_for_server():
+                    session.note_condition(f"waits for room at the hub: {full}")
+                    await asyncio.sleep(FULL)
+                    continue
                 starts += 1
             session.note_condition("its server is being started")
             await asyncio.sleep(SOON)
 
-    async def _ask_for_server(self) -> None:
+    async def _ask_for_server(self) -> str:
+        """Request the server; return the hub's words if it has no room for one now."""
         self.session.note_server("asked")
         try:
             await self.servers.start(self.session.key, self._person)
+            return ""
+        except HubFull as full:
+            return str(full)
         except PlatformRefused as error:
             raise Over(End(EndKind.NOT_STARTED, detail=f"{error.clause}. {error.advice}".strip())) from error
 

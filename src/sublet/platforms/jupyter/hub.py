@@ -11,14 +11,16 @@ from urllib.parse import quote
 from sublet.booking.model.kernels import HUB, KERNEL
 from sublet.kernel.errors import PlatformRefused
 from sublet.platforms.jupyter.server import ServerApi
-from sublet.platforms.jupyter.servers import Leaving, ServerState
+from sublet.platforms.jupyter.servers import HubFull, Leaving, ServerState
 from sublet.platforms.names import name_session
 from sublet.platforms.rest import RestCalls, read_words
 
 BUSY = (400, 409)  # it runs already, or is being started or stopped
+FULL = 429  # it starts, or has, as many servers as it may
 SLOW = 90.0  # seconds for a hub to confirm that a server starts or has stopped
 NOBODY = "sublet"  # the user for sessions without a person, such as a conformance trial
 PAGE = 200  # users per answer
+NO_ROOM = "already has the maximum"  # of named servers; a hub that is full altogether answers 429
 NO_NAMES = "named servers are not enabled"
 
 
@@ -62,18 +64,23 @@ class HubServers:
         return {KERNEL: version, HUB: version}, sentences
 
     async def start(self, key: str, person: str) -> None:
-        """Request a server, unless there is one; a new user is created, if the token allows that."""
+        """Request a server, unless there is one; a new user is created, if the token allows that.
+
+        Raise HubFull if the hub starts no more now.
+        """
         user = await self.find_user(person)
         parts = ("users", user, "servers", self.name_server(key)) if self._named else ("users", user, "server")
         answer = await self._calls.call(
-            "POST", self._api(*parts), dict(self._options), allow=(*BUSY, 404, 500), seconds=SLOW
+            "POST", self._api(*parts), dict(self._options), allow=(*BUSY, 404, FULL, 500), seconds=SLOW
         )
         if answer.status_code == 404 and "{person}" in self._user:
             await self._calls.call("POST", self._api("users", user), allow=(409,))
             answer = await self._calls.call(
-                "POST", self._api(*parts), dict(self._options), allow=(*BUSY, 500), seconds=SLOW
+                "POST", self._api(*parts), dict(self._options), allow=(*BUSY, FULL, 500), seconds=SLOW
             )
         words = read_words(answer.content)
+        if answer.status_code == FULL or NO_ROOM in words:
+            raise HubFull(" ".join(words.split()) or "the hub starts no more servers now")
         if NO_NAMES in words.lower():
             hint = "Have the hub's administrator enable them, or set `named_servers = false` for this platform."
             raise PlatformRefused(platform=self._calls.platform, why=words, hint=hint)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -105,8 +106,8 @@ def write_parameters(parameters: Mapping[str, Any], language: str) -> str:
         known = ", ".join(sorted(WRITERS))
         raise NotANotebook(f"parameters can't be given to a notebook in {language}, only to one in {known}")
     comment, write = WRITERS[language]
-    sign = "<-" if language == "r" else "="
-    return "\n".join([comment, *(f"{name} {sign} {write(value)}" for name, value in parameters.items())])
+    sign = SIGNS.get(language, " = ")
+    return "\n".join([comment, *(f"{name}{sign}{write(value)}" for name, value in parameters.items())])
 
 
 def _write_python(value: Any) -> str:
@@ -154,10 +155,21 @@ def _write_julia(value: Any) -> str:
     return _write_text(value).replace("$", "\\$") if isinstance(value, str) else _write_number(value)
 
 
+def _write_bash(value: Any) -> str:
+    """Write a value as bash does: a list is an array, and a map is text in JSON."""
+    if isinstance(value, list):
+        return f"({' '.join(_write_bash(json.dumps(item) if isinstance(item, list) else item) for item in value)})"
+    if value is None or isinstance(value, str):
+        return shlex.quote(value or "")
+    return shlex.quote(json.dumps(value, ensure_ascii=False))
+
+
+SIGNS = {"r": " <- ", "bash": "="}  # between a name and its value; else an equals sign with a space on each side
 WRITERS: dict[str, tuple[str, Callable[[Any], str]]] = {
     PYTHON: ("# Parameters", _write_python),
     "r": ("# Parameters", _write_r),
     "julia": ("# Parameters", _write_julia),
+    "bash": ("# Parameters", _write_bash),
 }
 
 # Run before the first cell, hidden, in a namespace of its own: sets the session's variables and installs requirements.
@@ -189,6 +201,7 @@ if plan["requirements"]:
 """
 ENVIRONMENTS: dict[str, Callable[[str, str], str]] = {  # in other languages: how a variable is set
     "r": lambda name, value: f"Sys.setenv({name} = {_write_r(value)})",
+    "bash": lambda name, value: f"export {name}={_write_bash(value)}",
     "julia": lambda name, value: f"ENV[{_write_julia(name)}] = {_write_julia(value)}",
 }
 REMOVE = """exec({code!r}, {{"folder": {folder!r}, "key": {key!r}}})"""

@@ -11,6 +11,11 @@ from sublet.booking.model.kernels import KERNEL
 from sublet.platforms.jupyter.server import ServerApi
 from sublet.platforms.rest import RestCalls
 
+
+class HubFull(Exception):
+    """The hub starts no more servers now; the words are its own."""
+
+
 Standing = Literal["absent", "starting", "ready", "stopping", "failed"]
 
 
@@ -41,7 +46,7 @@ class Servers(Protocol):
         ...
 
     async def start(self, key: str, person: str) -> None:
-        """Have a server started for a session, unless it has one."""
+        """Have a server started for a session, unless it has one; raise HubFull if it has to wait for others to end."""
         ...
 
     async def look(self, key: str, person: str) -> ServerState:
