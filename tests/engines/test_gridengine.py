@@ -11,6 +11,7 @@ from uuid import uuid4
 import pytest
 
 from sublet.booking.model.job import Job, Program, State
+from sublet.booking.model.marks import PAUSED
 from sublet.booking.model.offer import Node, Reason
 from sublet.booking.model.request import Window
 from sublet.booking.model.scheduler import SchedulerOptions
@@ -29,6 +30,7 @@ from tests.serving import eventually
 
 pytestmark = [pytest.mark.anyio, pytest.mark.engines]
 GIB = 1 << 30
+AS_MANAGER = "SGE_ROOT=/var/lib/gridengine SGE_CELL=default"
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +69,27 @@ async def test_the_survey_tells_slots_memory_gpus_and_disk_of_a_node(grid: GridE
     [reason] = (await grid.offers(request_for("grid", nodes=2), ["exec"], datetime.now(UTC))).reasons
     assert reason.message == "The queue all.q of grid gives at most 1 nodes, and 2 were asked for."
     await grid.give_up([*await grid.list_reservations()])
+
+
+async def test_a_job_that_an_operator_holds_is_told_as_such_and_can_not_be_resumed(
+    grid: GridEngine, site: EngineMachine
+) -> None:
+    fill = await grid.submit(replace(job("sleep", "300"), amounts=Amounts(Shape(4, MEMORY))), str(uuid4()))
+    key = await grid.submit(replace(job("true"), amounts=Amounts(Shape(4, MEMORY))), str(uuid4()))
+    await grid.pause(key)
+    await wait_until(grid, key, lambda state: state.marks == PAUSED)
+    site.run("sh", "-c", f"{AS_MANAGER} qhold -h o s-{key}")
+    state = await wait_until(grid, key, lambda state: state.marks != PAUSED)
+    assert state.condition.endswith("(by an administrator there, who alone can release it)")
+    with pytest.raises(PlatformRefused, match="only an operator can release it"):
+        await grid.resume(key)
+    site.run("sh", "-c", f"{AS_MANAGER} qrls -h o s-{key}")
+    await wait_until(grid, key, lambda state: "is held" not in state.condition)
+    await grid.cancel([fill], "ann")
+    assert (await wait_for_end(grid, key)).code == 0
+    for each in (fill, key):
+        await wait_for_end(grid, each)
+        await grid.clean(each)
 
 
 async def test_a_reservation_is_booked_and_its_session_runs_in_it(grid: GridEngine, site: EngineMachine) -> None:

@@ -11,6 +11,7 @@ from uuid import uuid4
 import pytest
 
 from sublet.booking.model.job import Job, Program, State
+from sublet.booking.model.marks import Mark
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Window
 from sublet.booking.model.scheduler import NOTHING_ASKED, SchedulerOptions
@@ -132,6 +133,31 @@ async def test_a_program_for_each_node_runs_on_each_and_the_first_that_fails_end
 ) -> None:
     await check_each_node(oar)
     assert not list_sleepers(site), "nothing is left of them on any node"
+
+
+async def test_a_job_that_an_administrator_holds_is_told_as_such_and_its_owner_may_release_it(
+    oar: Oar, site: EngineMachine
+) -> None:
+    until = datetime.now(UTC) + timedelta(minutes=5)
+    fill, key = str(uuid4()), str(uuid4())
+    whole = Amounts(Shape(2, 1), 2)
+    await oar.submit(Job(Program(("sleep", "300")), whole, (), until, timedelta(0)), fill)
+    await wait_until(oar, fill, lambda state: state.state is State.RUNNING)
+    await oar.submit(Job(Program(("true",)), whole, (), until, timedelta(0)), key)
+    await wait_until(oar, key, lambda state: "waits" in state.condition)
+    site.run("sh", "-c", f"cd / && oarhold --sql \"job_name = '{key}'\"")
+    held = await wait_until(oar, key, lambda state: "is held" in state.condition)
+    assert held.condition.endswith("(by root there; `sublet resume` releases it)")
+    assert Mark.PAUSED not in held.marks
+    await oar.resume(key)
+    await wait_until(oar, key, lambda state: "is held" not in state.condition)
+    assert await oar.pause(key) == "held in the queue"
+    await wait_until(oar, key, lambda state: Mark.PAUSED in state.marks)
+    assert await oar.pause(key) == "held in the queue", "it is, and nothing is to be done"
+    for each in (key, fill):
+        await oar.cancel([each], "ann")
+        await wait_for_end(oar, each)
+        await oar.clean(each)
 
 
 async def test_ends_are_told_by_oar_where_the_job_could_not(oar: Oar, site: EngineMachine) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from sublet.booking.model.marks import NONE, PAUSED
 from sublet.booking.model.offer import Node, Take
 from sublet.booking.model.request import Window
 from sublet.booking.model.scheduler import SchedulerOptions
@@ -64,6 +65,16 @@ def test_a_queue_that_is_away_on_a_host_can_not_be_used_and_limits_of_queues_are
     assert (queue.queue.max_time, queue.environments) == (timedelta(hours=48), ("smp", "mpi"))
 
 
+def test_a_queue_that_operators_disabled_everywhere_takes_no_jobs_now() -> None:
+    answers = {name: recorded(name) for name in ("nodes", "hosts", "queues", "environments", "complexes")}
+    empty = "name='state_string'>"
+    closed = {**answers, "nodes": answers["nodes"].replace(f"{empty}</", f"{empty}d</")}
+    assert [each.queue.up for each in read_site(answers).queues] == [True]
+    assert [each.queue.up for each in read_site(closed).queues] == [False]
+    half = f"<q>{answers['nodes'].split('?>')[1]}{closed['nodes'].split('?>')[1]}</q>"
+    assert read.find_closed(half) == frozenset(), "one of its hosts still runs jobs of it"
+
+
 def test_jobs_are_read_by_their_names_and_held_ones_are_told_apart() -> None:
     seen = rows.read_queue(recorded("jobs"))
     assert {key.replace(KEY, ""): (row.state, row.id) for key, row in seen.items()} == {
@@ -74,7 +85,27 @@ def test_jobs_are_read_by_their_names_and_held_ones_are_told_apart() -> None:
     assert seen[f"{KEY}1"].start == datetime(2026, 11, 17, 11, 23, 39, tzinfo=UTC)
     array = recorded("jobs").replace("<slots>4</slots>", "<slots>1</slots><tasks>1-5:2</tasks>")
     assert [key for key in rows.read_queue(array) if "/" in key] == [f"{KEY}5/{part}" for part in (0, 2, 4)]
-    assert rows.read_queue("no XML") == {}
+
+
+def test_a_job_that_an_operator_holds_is_not_told_as_its_owners_pause() -> None:
+    [held] = (row for row in rows.read_queue(recorded("jobs")).values() if row.state == "hold")
+    own = judge(STATES, SiteLook(claimed=True), held)
+    [row] = (
+        row
+        for row in rows.read_queue(f"{recorded('jobs')}<!-- held by others: {held.id} -->\n").values()
+        if row.state == "hold"
+    )
+    others = judge(STATES, SiteLook(claimed=True), row)
+    assert own
+    assert others
+    assert (own.marks, others.marks) == (PAUSED, NONE)
+    assert others.condition.endswith(" (by an administrator there, who alone can release it)")
+
+
+@pytest.mark.parametrize("text", ["", "no XML", "<job_info><queue_info>", "<html/>"])
+def test_what_is_no_answer_of_qstat_is_no_empty_queue(text: str) -> None:
+    with pytest.raises(ValueError, match="no answer of qstat"):
+        rows.read_queue(text)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +117,9 @@ def test_jobs_are_read_by_their_names_and_held_ones_are_told_apart() -> None:
         ("hqw", "hold"),
         ("Eqw", "error"),
         ("dr", "ending"),
-        ("S", "suspended"),
+        ("S", "stopped"),
+        ("tT", "stopped"),
+        ("s", "suspended"),
     ],
 )
 def test_letters_are_states(letters: str, state: str) -> None:

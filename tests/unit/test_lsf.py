@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from sublet.booking.model.marks import NONE, PAUSED
 from sublet.booking.model.offer import Node, Take
 from sublet.booking.model.scheduler import SchedulerOptions
 from sublet.booking.model.session import EndKind
@@ -104,8 +105,17 @@ def test_jobs_are_read_by_their_names_and_ends_by_lsfs_reasons() -> None:
     assert waits.condition == "LSF job 102 waits in normal (Not enough job slot(s): 2 hosts)"
     held = judge(STATES, SiteLook(claimed=True), rows[f"{KEY}6"])
     assert held
+    assert held.marks == PAUSED
     assert "held" in held.condition
     assert rows[f"{KEY}3/0"].number == "103"
+
+
+def test_a_job_that_an_administrator_stopped_is_not_told_as_its_owners_pause() -> None:
+    text = recorded("jobs").replace("suspended by the user while", "suspended by LSF admin or root while")
+    state = judge(STATES, SiteLook(claimed=True), read.read_jobs(text)[f"{KEY}6"])
+    assert state
+    assert state.marks == NONE
+    assert state.condition.endswith("is held in normal (by an administrator there, who alone can release it)")
 
 
 def test_what_runs_is_known_until_its_limit() -> None:

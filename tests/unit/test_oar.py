@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from sublet.booking.model.marks import NONE, PAUSED
 from sublet.booking.model.offer import Node, Take
 from sublet.booking.model.request import Compute, Range, Request, Window
 from sublet.booking.model.scheduler import SchedulerOptions
@@ -73,6 +75,26 @@ def test_jobs_are_read_by_their_names_and_parts_by_their_index() -> None:
     held = judge(STATES, SiteLook(claimed=True), rows[f"{KEY}3"])
     assert held
     assert "held" in held.condition
+    assert held.marks == PAUSED
+
+
+def test_a_job_that_an_administrator_holds_is_not_told_as_its_owners_pause() -> None:
+    event = {"type": "HOLD_WAITING_JOB", "description": "User root launched oarhold on the job 3"}
+    job = {"name": KEY, "state": "Hold", "owner": "marie", "events": [event], "scheduledStart": 1794914631}
+    state = judge(STATES, SiteLook(claimed=True), read.read_jobs(json.dumps({"3": job}))[KEY])
+    assert state
+    assert state.condition == "OAR job 3 is held in default (by root there; `sublet resume` releases it)"
+    assert state.marks == NONE
+    event["description"] = "User marie launched oarhold on the job 3"
+    own = judge(STATES, SiteLook(claimed=True), read.read_jobs(json.dumps({"3": job}))[KEY])
+    assert own
+    assert own.marks == PAUSED
+
+
+def test_what_is_no_answer_of_oarstat_is_no_empty_queue() -> None:
+    assert read.read_queue("") == read.read_queue("{}\n") == {}
+    with pytest.raises(ValueError, match="no answer of oarstat"):
+        read.read_queue('{"1": {"name": ')
 
 
 def test_an_end_is_told_by_the_exit_code_or_by_what_happened_to_the_job() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from sublet.booking.model.marks import NONE, PAUSED
 from sublet.booking.model.offer import Node, Take
 from sublet.booking.model.request import Compute, Range, Request
 from sublet.booking.model.scheduler import SchedulerOptions
@@ -128,6 +129,15 @@ def test_a_job_that_was_deleted_before_it_started_was_cancelled() -> None:
     assert state
     assert state.end
     assert (state.end.kind, state.end.detail) == (EndKind.CANCELLED, "it had not started")
+
+
+@pytest.mark.parametrize(("types", "is_own"), [("u", True), ("o", False), ("s", False), ("uo", False)])
+def test_a_job_that_an_operator_holds_is_not_told_as_its_owners_pause(types: str, *, is_own: bool) -> None:
+    job = {"Job_Name": f"s-{KEY}8", "job_state": "H", "queue": "workq", "Hold_Types": types}
+    state = judge(STATES, SiteLook(claimed=True), read.read_jobs(json.dumps({"Jobs": {"8.vbox": job}}))[f"{KEY}8"])
+    assert state
+    assert state.marks == (PAUSED if is_own else NONE)
+    assert ("an administrator there, who alone can release it" in state.condition) is not is_own
 
 
 def test_names_that_look_like_numbers_and_single_backslashes_are_read() -> None:

@@ -20,6 +20,9 @@ ELSEWHERE = "someone on the system itself, not through Sublet"
 NO_DIRECTORY, HAD_RUN = 70, 71  # exit codes of job.sh when it runs nothing
 
 
+BY_OTHERS = "by an administrator there, who alone can release it"  # the reason of a job that its owner can't release
+
+
 @dataclass(frozen=True, slots=True)
 class QueueRow:
     """A job as the queue or the scheduler's accounting shows it."""
@@ -51,7 +54,7 @@ class StateTable:
     waits: Mapping[str, str]
     runs: Mapping[str, str]  # a description, if it isn't simply running
     ends: Mapping[str, tuple[EndKind, str]]  # those that say more than that it has ended
-    held: str = ""  # the reason shown for a job that its own user holds
+    held: str = ""  # the reason shown for a job that its own user holds; others' holds have another, or BY_OTHERS
 
     def is_active(self, row: QueueRow) -> bool:
         """Whether the job is queued or running."""
@@ -156,12 +159,13 @@ def _of_queue(table: StateTable, look: SiteLook, row: QueueRow) -> JobState:
         way = read_connector(look.connector)
         marks = PAUSED if look.paused else NONE
         return JobState(State.RUNNING, started=look.began or row.start, condition=words, connector=way, marks=marks)
+    where = f" in {row.queue}" if row.queue else ""  # some schedulers choose it when they start a job
     if table.held and row.reason == table.held:
-        words = describe_pause(f"{HELD}, as {table.title} job {row.id} in {row.queue}")
+        words = describe_pause(f"{HELD}, as {table.title} job {row.id}{where}")
         return JobState(State.QUEUED, condition=words, marks=PAUSED)
     reason = f" ({row.reason})" if row.reason not in ("", "None") else ""
     plan = f"; planned to start at {row.start:%Y-%m-%d %H:%M} UTC" if row.start else ""
-    waits = f"{table.title} job {row.id} {table.waits[row.state]} in {row.queue}{reason}{plan}"
+    waits = f"{table.title} job {row.id} {table.waits[row.state]}{where}{reason}{plan}"
     return JobState(State.QUEUED, condition=waits)
 
 

@@ -23,6 +23,13 @@ RESERVATIONS = """\
 ids=$(qrstat -u '*' -xml | sed -n 's/.*<id>\\([0-9]*\\)<.*/\\1/p')
 for id in $ids; do qrstat -ar "$id" -xml | sed 1d; done
 """
+OWN = """me=$(id -un)
+jobs=$(qstat -xml -u "$me") || exit
+printf '%s\\n' "$jobs"
+case $jobs in *"<state>h"*) ;; *) exit 0 ;; esac
+for types in ho hs; do qstat -u "$me" -s $types; done |
+    awk '$1 ~ /^[0-9]+$/ { print "<!-- held by others: " $1 " -->" }'
+"""  # a hold of operators or of the system has the same letter as the user's own
 SURVEY = {
     "nodes": Command(("qhost", "-q", "-F", "-xml"), as_is, calls=1),
     "hosts": Command(("sh", "-c", HOSTS), as_is, calls=2),
@@ -33,9 +40,8 @@ SURVEY = {
 
 
 def to_queue(failures: Failures) -> Command[Rows]:
-    """List the person's own jobs that are queued or running."""
-    argv = ("sh", "-c", 'exec qstat -xml -u "$(id -un)"')
-    return Command(argv, failures.reading(rows.read_queue), calls=1)
+    """List the person's own jobs that are queued or running, and those that others hold."""
+    return Command(("sh", "-c", OWN), failures.reading(rows.read_queue), calls=1)
 
 
 def to_remember(ids: Sequence[str], keys: Sequence[str]) -> list[Command[Rows]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from xml.etree import ElementTree
@@ -16,6 +16,7 @@ NONE = frozenset({"", "NONE", "none"})
 MEMORY = ("h_vmem", "m_mem_free", "mem_free", "virtual_free", "h_rss", "mem_req")  # sites' names for memory
 GPU = ("gpu", "gpus", "ngpus", "cuda")
 DISK = ("scratch", "tmpfs", "disk", "localdisk", "tmp_free")
+CLOSED = frozenset("ds")  # an operator disabled or suspended it
 AWAY = frozenset("uEdDc")  # of a queue's state on a host: unknown, error, disabled, by a calendar
 
 
@@ -107,11 +108,16 @@ class GridQueue:
     environments: tuple[str, ...]
 
 
-def read_queues(text: str) -> tuple[GridQueue, ...]:
-    """Read the queues in `qconf -sq` that accept batch jobs."""
+def read_queues(text: str, closed: Collection[str] = ()) -> tuple[GridQueue, ...]:
+    """Read the queues in `qconf -sq` that accept batch jobs; `closed` ones start none now."""
     return tuple(
         GridQueue(
-            SiteQueue(block["qname"], default=block["qname"] == "all.q", max_time=read_length(_plain(block, "h_rt"))),
+            SiteQueue(
+                block["qname"],
+                up=block["qname"] not in closed,
+                default=block["qname"] == "all.q",
+                max_time=read_length(_plain(block, "h_rt")),
+            ),
             tuple(word for word in re.split(r"[\s,]+", _plain(block, "pe_list")) if word not in NONE),
         )
         for block in read_blocks(text, "qname")
@@ -160,6 +166,14 @@ def _read_host(
     is_here = any(not set(each.get("state_string", "")) & AWAY for each in queues.values())
     node = Node(host.get("name", ""), slots, memory, gpus, disk)
     return SiteNode(node, tuple(queues), here=is_here)
+
+
+def find_closed(text: str) -> frozenset[str]:
+    """Return the queues in `qhost -q -F -xml` that an operator has disabled or suspended on all of their hosts."""
+    states: dict[str, list[str]] = {}
+    for queue in parse(text).iter("queue"):
+        states.setdefault(queue.get("name", ""), []).append(_read_queue_values(queue).get("state_string", ""))
+    return frozenset(name for name, each in states.items() if all(CLOSED & set(letters) for letters in each))
 
 
 def _read_queue_values(queue: ElementTree.Element) -> dict[str, str]:

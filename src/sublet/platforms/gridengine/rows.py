@@ -9,12 +9,13 @@ from datetime import UTC, datetime, timedelta
 from xml.etree import ElementTree
 
 from sublet.booking.model.offer import Take
-from sublet.platforms.batch.states import QueueRow, part_of
+from sublet.platforms.batch.states import BY_OTHERS, QueueRow, part_of
 from sublet.platforms.gridengine.readers import parse, read_length
 from sublet.platforms.gridengine.states import HOLD, read_failure, read_letters
 
 MARK = "s-"  # before a session's key: names can't begin with a digit
 TIMES = ("%Y-%m-%dT%H:%M:%S", "%a %b %d %H:%M:%S %Y", "%m/%d/%Y %H:%M:%S.%f", "%m/%d/%Y %H:%M:%S")
+HELD_BY_OTHERS = re.compile(r"<!-- held by others: (\d+) -->")
 A_DAY = timedelta(days=1)  # for a job without a time limit
 
 
@@ -30,12 +31,21 @@ def moment(text: str) -> datetime | None:
 
 
 def read_queue(text: str) -> dict[str, QueueRow]:
-    """Read the jobs in `qstat -xml` by session key, those of an array as KEY/N."""
+    """Read the jobs in `qstat -xml` by session key, those of an array as KEY/N; raise ValueError if it isn't that.
+
+    After it, comments name the jobs that others hold.
+    """
     rows: dict[str, QueueRow] = {}
-    for job in parse(text).iter("job_list"):
+    answer = parse(text)
+    if answer.tag != "job_info":
+        raise ValueError(f"it is no answer of qstat: {text[:80]!r}")
+    held = set(HELD_BY_OTHERS.findall(text))
+    for job in answer.iter("job_list"):
         name = job.findtext("JB_name", "")
         if name.startswith(MARK):
             row = _read_row(job, name.removeprefix(MARK))
+            if row.reason == HOLD and row.id in held:
+                row = replace(row, reason=BY_OTHERS)
             rows |= _spread(row, job.findtext("tasks", ""))
     return rows
 

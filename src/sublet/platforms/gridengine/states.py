@@ -8,7 +8,12 @@ from sublet.platforms.batch.states import StateTable
 TITLE = "Grid Engine"
 HOLD = "hold"
 WAITS: dict[str, str] = {"waits": "waits", HOLD: "is held"}
-RUNS: dict[str, str] = {"runs": "", "suspended": "is suspended", "ending": "is ending"}
+RUNS: dict[str, str] = {
+    "runs": "",
+    "suspended": "is suspended",
+    "stopped": "is suspended by the system",
+    "ending": "is ending",
+}
 ENDS: dict[str, tuple[EndKind, str]] = {
     "deleted": (EndKind.CANCELLED, ""),
     "limit": (EndKind.TIMEOUT, "Grid Engine's limit of its time (h_rt) was reached"),
@@ -29,7 +34,9 @@ def read_letters(letters: str) -> str:
         return "ending"
     if "q" in letters or "w" in letters:
         return HOLD if "h" in letters else "waits"
-    return "suspended" if set(letters) & set("sST") else "runs"
+    if set(letters) & set("ST"):  # with its queue, or because of its node's load
+        return "stopped"
+    return "suspended" if "s" in letters else "runs"
 
 
 def read_failure(failed: int, *, is_early: bool) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from sublet.booking.model.offer import Node, Take
 from sublet.platforms.batch.site import SiteNode, SiteQueue
-from sublet.platforms.batch.states import QueueRow, part_of
+from sublet.platforms.batch.states import BY_OTHERS, QueueRow, part_of
 from sublet.platforms.lsf.states import HELD, describe_exit
 
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40, "": 1 << 20}
@@ -23,6 +23,7 @@ FIELDS = (
     "jobid jobindex stat job_name queue exit_code exit_reason start_time finish_time pend_reason exec_host slots "
     "runtimelimit"
 )
+ADMINISTRATOR = re.compile(r"\b(admin|administrator|root)\b", re.IGNORECASE)  # who suspended a job, if not its owner
 A_DAY = timedelta(days=1)  # for a job without a limit
 NOTHING = frozenset({"", "-"})
 
@@ -130,11 +131,14 @@ def _row(record: Mapping[str, Any]) -> QueueRow:
     state = str(record.get("STAT", ""))
     code = str(record.get("EXIT_CODE", "")).strip()
     is_over = state in ("DONE", "EXIT", "ZOMBI")
+    reason = str(record.get("PEND_REASON", "")).strip().rstrip(";")
+    if state == HELD:
+        reason = BY_OTHERS if ADMINISTRATOR.search(reason) else HELD
     return QueueRow(
         id=str(record.get("JOBID", "")),
         name=str(record.get("JOB_NAME", "")).partition("[")[0],
         state=describe_exit(str(record.get("EXIT_REASON", ""))) if state == "EXIT" else state,
-        reason=HELD if state == HELD else str(record.get("PEND_REASON", "")).strip().rstrip(";"),
+        reason=reason,
         start=moment(str(record.get("START_TIME", ""))),
         end=moment(str(record.get("FINISH_TIME", ""))) if is_over else None,
         queue=str(record.get("QUEUE", "")),

@@ -24,7 +24,7 @@ SURVEY = {"nodes": Command(("oarnodes", "-J"), as_is, calls=1)}
 
 def to_queue(failures: Failures) -> Command[Rows]:
     """List the person's own jobs that are queued or running."""
-    return Command(("oarstat", "-f", "-J", "-u"), failures.reading(read.read_jobs), calls=1)
+    return Command(("oarstat", "-f", "-J", "-u"), failures.reading(read.read_queue), calls=1)
 
 
 def to_remember(ids: Sequence[str], keys: Sequence[str]) -> list[Command[Rows]]:

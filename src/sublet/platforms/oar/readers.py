@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -138,6 +139,13 @@ def _list_takes(resources: Iterable[OarResource], start: datetime, end: datetime
     return [Take(host, start, end, cores=len(some), gpus=len(gpus[host])) for host, some in cores.items()]
 
 
+def read_queue(text: str) -> dict[str, QueueRow]:
+    """Read the jobs in `oarstat -f -J -u`; raise ValueError for what is no JSON, which isn't an empty queue."""
+    if text.strip() and read_json(text) is None:
+        raise ValueError(f"it is no answer of oarstat: {text[:80]!r}")
+    return read_jobs(text)
+
+
 def read_jobs(text: str) -> dict[str, QueueRow]:
     """Read the jobs in `oarstat -f -J` by name, those of an array as NAME/N."""
     rows: dict[str, QueueRow] = {}
@@ -158,13 +166,13 @@ def _row(number: str, name: str, job: Mapping[str, Any]) -> QueueRow:
     status = job.get("exit_code")
     code = int(status) if status is not None and str(status).isdecimal() else None
     started = moment(job.get("startTime"))
-    planned = moment(job.get("scheduledStart"))
+    planned = moment(job.get("scheduledStart")) if state != HOLD else None  # a plan from before it was held
     is_part = " --array" in str(job.get("initial_request") or "")
     return QueueRow(
         id=number,
         name=name,
         state=describe_error(events) if state == "Error" else state,
-        reason=HOLD if state == HOLD else _find_reason(str(job.get("message") or "")),
+        reason=_find_holder(job) if state == HOLD else _find_reason(str(job.get("message") or "")),
         start=started or planned,
         end=moment(job.get("stopTime")),
         queue=str(job.get("queue") or DEFAULT_QUEUE),
@@ -173,6 +181,16 @@ def _row(number: str, name: str, job: Mapping[str, Any]) -> QueueRow:
         signal=0 if code is None else code & 127,
         array=str(job.get("array_id") or "") if is_part else "",
     )
+
+
+def _find_holder(job: Mapping[str, Any]) -> str:
+    """Return that its owner holds a job, or who else; its owner may release it in any case."""
+    events = [event for event in job.get("events") or () if isinstance(event, dict)]
+    words = [str(event.get("description", "")) for event in events if event.get("type") == "HOLD_WAITING_JOB"]
+    holder = re.match(r"User (\S+) launched oarhold", words[-1]) if words else None
+    if holder is None or holder[1] == str(job.get("owner") or holder[1]):
+        return HOLD
+    return f"by {holder[1]} there; `sublet resume` releases it"
 
 
 def _find_reason(message: str) -> str:

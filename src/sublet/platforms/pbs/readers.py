@@ -10,7 +10,7 @@ from typing import Any
 
 from sublet.booking.model.offer import Node, Take
 from sublet.platforms.batch.site import SiteNode, SiteQueue
-from sublet.platforms.batch.states import QueueRow, part_of
+from sublet.platforms.batch.states import BY_OTHERS, QueueRow, part_of
 from sublet.platforms.pbs.states import FINISHED, HOLD, KILLED, describe_end
 
 UNITS = {"b": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30, "tb": 1 << 40, "w": 8, "kw": 8 << 10, "mw": 8 << 20}
@@ -132,7 +132,7 @@ def _row(number: str, key: str, job: Mapping[str, Any]) -> QueueRow:
         id=number,
         name=key,
         state=describe_end(status or 0, comment, str(job.get("substate", ""))) if is_over else state,
-        reason=HOLD if state == HOLD else comment.removeprefix("Not Running: ").strip(),
+        reason=_find_holder(job) if state == HOLD else comment.removeprefix("Not Running: ").strip(),
         start=moment(job.get("stime")) or moment(estimated.get("start_time")),
         end=moment(job.get("mtime")) if is_over else None,
         queue=str(job.get("queue", "")),
@@ -141,6 +141,11 @@ def _row(number: str, key: str, job: Mapping[str, Any]) -> QueueRow:
         signal=signal,
         array=re.sub(r"\[\d*\]", "[]", number) if "[" in number else "",
     )
+
+
+def _find_holder(job: Mapping[str, Any]) -> str:
+    """Return that its owner holds a job, or that an operator or PBS itself does: it has a letter for each."""
+    return BY_OTHERS if set(str(job.get("Hold_Types", ""))) & set("osp") else HOLD
 
 
 def read_takes(text: str, now: datetime) -> tuple[Take, ...]:
