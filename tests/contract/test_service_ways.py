@@ -42,7 +42,7 @@ async def test_every_way_on_every_platform_is_possible_or_says_why_not(tmp_path:
         await give_tools(service)
         plain = await explain(service, ME, notebook="https://example.org/a.ipynb")
         assert plain["one", "papermill"].is_possible
-        assert plain["one", "kernel"].why == "there is no jupyter-kernel"
+        assert plain["one", "kernel"].why == "it is no Jupyter service"
         assert plain["one", "podman"].why == "no image is named, and none is set for such requests"
         assert plain["two", "papermill"].why == "there is no papermill and no python3"
         named = await explain(service, ME, notebook="https://example.org/a.ipynb", image="jupyter", platform="one")

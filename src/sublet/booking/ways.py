@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sublet.booking.asked import Asked
@@ -10,17 +10,21 @@ from sublet.booking.asking import Asking
 from sublet.booking.brokers.forwarding import WAY, is_named
 from sublet.booking.candidates import Candidates
 from sublet.booking.fitness import find_unfit
+from sublet.booking.model.kernels import HUB, KERNEL, SKAHA
 from sublet.booking.model.offer import EXECUTABLE_REQUIRED, IGNORED, Reason
 from sublet.booking.model.request import Executable, Request
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.data.executables import ExecutableKinds
 from sublet.kernel.errors import NoOffers, SubletError
+from sublet.kinds.pod_images import KUBERNETES
 from sublet.kinds.port import WayNeed
 from sublet.people.model.person import Person
 from sublet.platforms.brokering import is_broker
 from sublet.platforms.port import Platform
 
 OUTSIDE = "it would run outside a container, which is not allowed here"
+
+SERVICES = {KERNEL: "Jupyter service", HUB: "JupyterHub", SKAHA: "CANFAR (Skaha)", KUBERNETES: "Kubernetes"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +104,14 @@ class Ways:
         if need.name in known:
             return WayFinding(platform, need.name, False, OUTSIDE)
         missing = [tool for tool in need.tools if tool not in tools]
-        absent = f"there is no {' and no '.join(missing)}" if missing else ""
+        absent = describe_missing(missing) if missing else ""
         other = f"{min(allowed)} is there, and is used" if allowed else "it can't run this there"
         return WayFinding(platform, need.name, False, absent or need.lacks or other)
+
+
+def describe_missing(tools: Sequence[str]) -> str:
+    """Return that a platform lacks these tools, or isn't the service that a way runs on."""
+    services = [SERVICES[tool] for tool in tools if tool in SERVICES]
+    if services:
+        return f"it is no {' and no '.join(services)}"
+    return f"there is no {' and no '.join(tools)}"
