@@ -28,6 +28,7 @@ from sublet.systems.own import Systems
 LOOK_EVERY = 1.0  # seconds
 QUIET = 10.0  # seconds without an active node after which only a FINAL node can be left
 AWAY = 600.0  # seconds to wait for a service that doesn't answer
+PAUSED = frozenset({"held", "idle", "suspended"})  # states of a DAG that goes on when it is released or started again
 
 
 @command("provisioner", "sublet dag provisioner example --system expanse --nodes 2 --lifetime 4h > lease.sub")
@@ -163,14 +164,17 @@ def _wait_until_over(link: Link, dag: DagView, lease: LeaseView) -> DagView:
     """Wait until a DAG has only its provisioner left, or is gone; the service may be away for a while.
 
     DAGMan starts a FINAL node only after its provisioner has ended; until then the node counts as not ready.
+    A held DAG keeps its lease, since its nodes run on. If the lease ends meanwhile, the DAG is removed when it runs
+    again, because only then it writes a rescue DAG.
     """
-    heard = quiet = time.monotonic()
-    while dag.state == "running" and not dag.only_provisioner:
+    heard = quiet = now = time.monotonic()
+    while not is_over(dag, now - quiet):
         time.sleep(LOOK_EVERY)
         now = time.monotonic()
         try:
             dag, heard = link.do(dags.dag(dag.id)), now
-            _check_lease(link, lease)
+            if dag.state not in PAUSED:
+                _check_lease(link, lease)
         except NotFound:
             return dag
         except LeaseOver:
@@ -179,14 +183,19 @@ def _wait_until_over(link: Link, dag: DagView, lease: LeaseView) -> DagView:
             if now - heard > AWAY:
                 raise
         quiet = quiet if _is_quiet(dag) else now
-        if now - quiet > QUIET:
-            return dag
     return dag
+
+
+def is_over(dag: DagView, quiet: float) -> bool:
+    """Whether nothing but a FINAL node is left of a DAG that has been quiet for so many seconds."""
+    if dag.state in PAUSED:
+        return False
+    return dag.state != "running" or dag.only_provisioner or quiet > QUIET
 
 
 def _is_quiet(dag: DagView) -> bool:
     """Whether no node of a DAG but its provisioner is active; nodes that aren't ready then wait for the provisioner."""
-    return dag.queued <= 1 and not dag.prerun + dag.postrun + dag.ready
+    return dag.state not in PAUSED and dag.queued <= 1 and not dag.prerun + dag.postrun + dag.ready
 
 
 def _check_lease(link: Link, lease: LeaseView) -> None:
@@ -220,9 +229,10 @@ def _give_back_after(out: Output, link: Link, lease: str, dag: str) -> None:
     heard = time.monotonic()
     while time.monotonic() - heard < AWAY:
         try:
-            if dag not in {running.id for running in link.do(dags.dags()).items}:
+            states = {queued.id: queued.state for queued in link.do(dags.dags()).items}
+            if dag not in states:
                 break
-            if not link.do(annexes.annex(lease.partition("#")[0])).leases:
+            if states[dag] not in PAUSED and not link.do(annexes.annex(lease.partition("#")[0])).leases:
                 link.do(dags.remove(dag))
             heard = time.monotonic()
         except SubletError:
