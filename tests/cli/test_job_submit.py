@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from sublet.annexes.model.universes import find_lines
 from tests.cli.conftest import Type
 
 
@@ -18,7 +19,7 @@ def test_an_interactive_job_is_refused_with_what_to_do_instead(type_in: Type, tm
     assert "sublet run --interactive" in typed.err
 
 
-@pytest.mark.parametrize("line", ["universe = java", "Universe=parallel", "  universe = local"])
+@pytest.mark.parametrize("line", ["universe = java", "Universe=parallel", "  universe = local", "universe=grid gt2"])
 def test_a_universe_that_runs_on_no_node_is_refused(type_in: Type, tmp_path: Path, line: str) -> None:
     (tmp_path / "job.sub").write_text(f"executable = a\n{line}\nqueue\n")
     typed = type_in("job", "submit", str(tmp_path / "job.sub"), "--annex", "example")
@@ -26,6 +27,42 @@ def test_a_universe_that_runs_on_no_node_is_refused(type_in: Type, tmp_path: Pat
     (tmp_path / "plain.sub").write_text("executable = a\nqueue\n")
     typed = type_in("job", "submit", str(tmp_path / "plain.sub"), "--annex", "example", "--", "-append", line)
     assert (typed.code, "don't run on an annex" in typed.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("universe", "remedy"),
+    [
+        ("java", "starts Java or MPI itself"),
+        ("local", "condor_submit runs it as it is"),
+        ("vm", "nothing but its files"),
+    ],
+)
+def test_the_hint_for_such_a_universe_speaks_of_that_universe(
+    type_in: Type, tmp_path: Path, universe: str, remedy: str
+) -> None:
+    (tmp_path / "job.sub").write_text(f"executable = a\nuniverse = {universe}\nqueue\n")
+    typed = type_in("job", "submit", str(tmp_path / "job.sub"), "--annex", "example")
+    assert remedy in typed.err
+    assert ("Java" in typed.err) == (universe == "java")
+
+
+LIMITED = "Jobs with concurrency_limits = matlab:2 don't run on an annex"
+LIMITS = ["concurrency_limits = matlab:2", " Concurrency_Limits=matlab:2 ", "concurrency_limits_expr = matlab:2"]
+
+
+@pytest.mark.parametrize("line", LIMITS)
+def test_jobs_with_concurrency_limits_are_refused(type_in: Type, tmp_path: Path, line: str) -> None:
+    (tmp_path / "cwd/job.sub").write_text(f"executable = a\n{line}\nqueue\n")
+    typed = type_in("job", "submit", "job.sub", "--annex", "example")
+    assert (typed.code, LIMITED in typed.err) == (2, True)
+    (tmp_path / "cwd/work.dag").write_text("JOB A job.sub\n")
+    typed = type_in("dag", "submit", "work.dag", "--annex", "example")
+    assert (typed.code, LIMITED in typed.err, "That is A in the DAG." in typed.err) == (2, True, True)
+
+
+def test_empty_limits_and_those_of_a_variable_are_left_to_htcondor() -> None:
+    text = "concurrency_limits =\nconcurrency_limits = $(limits)\n# concurrency_limits = matlab\nqueue\n"
+    assert list(find_lines(text, lambda file: None)) == []
 
 
 SET = "name = all\niterator = table x {{\n1\n}}\njob {{\nexecutable = a\n{line}\n}}\n"

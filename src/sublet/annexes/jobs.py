@@ -14,7 +14,7 @@ from sublet.annexes.model.annex import JOB_TARGET, Annex
 from sublet.annexes.model.dags import QueuedDag
 from sublet.annexes.model.inputs import JOB_INPUTS, JOB_LOOKED, JOB_READY, JOB_UNTIL, WAITS_FOR
 from sublet.annexes.model.jobs import Explained, Looked, QueuedJob, explain
-from sublet.annexes.model.universes import INSTEAD, ON_NODES, say_no
+from sublet.annexes.model.universes import ON_NODES, advise, say_no
 from sublet.annexes.pilots import queue as queue_commands
 from sublet.annexes.pilots.access_point import AccessPoint
 from sublet.annexes.pilots.submitting import ASKED, environment_for
@@ -208,7 +208,7 @@ def refuse_universes(jobs: Iterable[QueuedJob]) -> None:
     """Raise NotMarkable if no annex can run one of the jobs."""
     for job in jobs:
         if job.universe not in ON_NODES:
-            raise NotMarkable(jobs=job.id, why=say_no(job.universe), hint=INSTEAD)
+            raise NotMarkable(jobs=job.id, why=say_no(job.universe), hint=advise(job.universe))
 
 
 def refuse_marking(jobs: Iterable[QueuedJob | QueuedDag], why: str, instead: str) -> None:

@@ -9,8 +9,8 @@ import click
 
 from sublet.annexes.calls import dags
 from sublet.annexes.cli.dag_provisioner import provision, provisioner
+from sublet.annexes.cli.refusals import refuse_lines_of_dag
 from sublet.annexes.cli.submitting import submitting, tool
-from sublet.annexes.cli.universes import refuse_universes_of_dag
 from sublet.annexes.views.jobs import DagView
 from sublet.cli.command import CommandGroup, Example, command
 from sublet.cli.output import Output, pairs, table
@@ -36,7 +36,7 @@ def submit(out: Output, annex: str, file: str, words: tuple[str, ...]) -> None:
     condor_submit_dag reads the file, in this directory; options after -- are passed to it. The annex need
     not have nodes yet: a provisioner can lease them (`sublet dag provisioner`).
     """
-    refuse_universes_of_dag(file, words)
+    refuse_lines_of_dag(file, words)
     link = out.link()
     access = submitting(out, link, annex)
     answer = tool(access, "condor_submit_dag", *words, file)

@@ -8,8 +8,8 @@ import sys
 
 import click
 
+from sublet.annexes.cli.refusals import refuse_lines
 from sublet.annexes.cli.submitting import Cluster, clusters, submitting, tool
-from sublet.annexes.cli.universes import refuse_universes
 from sublet.annexes.model.jobset import JobSet, parse_jobset
 from sublet.annexes.views.jobs import SubmittingView
 from sublet.cli.command import command
@@ -37,9 +37,9 @@ def submit(out: Output, annex: str, file: str, words: tuple[str, ...]) -> None:
     """
     _refuse_interactive(words)
     text = sys.stdin.read() if file == "-" else _read(file)
-    refuse_universes((text, *words))
+    refuse_lines((text, *words))
     jobset = parse_jobset(text, _read, file) if ITERATOR.search(text) else None
-    refuse_universes(jobset.descriptions() if jobset else ())
+    refuse_lines(jobset.descriptions() if jobset else ())
     link = out.link()
     access = submitting(out, link, annex)
     made, answer_text = _set(access, jobset, words) if jobset else _description(access, file, text, words)

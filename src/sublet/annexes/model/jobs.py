@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from sublet.annexes.model.lease_state import AnnexState, LeaseState
-from sublet.annexes.model.universes import INSTEAD, ON_NODES, say_no
+from sublet.annexes.model.universes import ON_NODES, advise, say_no
 from sublet.booking.model.amounts import memory_text
 from sublet.kernel.texts import describe_duration
 
@@ -107,7 +107,7 @@ def _explain_state(job: QueuedJob, looked: Looked, now: datetime) -> Explained:
         return _not_waiting(job)
     if job.universe not in ON_NODES:
         remedy = f"`sublet job remove {job.id}` takes it out of the queue."
-        return Explained((say_no(job.universe),), f"{remedy} {INSTEAD}")
+        return Explained((say_no(job.universe),), f"{remedy} {advise(job.universe)}")
     if not job.annex and not looked.open_annexes:
         return Explained(
             ("It names no annex, and none is open to all your jobs.",),
