@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +16,7 @@ LINE = f'executable = /bin/hostname\noutput = named.$(Cluster).$(Process).out\nM
 NODE = f'executable = /bin/hostname\noutput = $(JOB).out\n+TargetAnnexName = "$(annex:{NAME})"\n{SMALL}queue\n'
 BARE = f"executable = /bin/hostname\noutput = $(JOB).out\n{SMALL}queue\n"
 STEP = f"executable = /bin/sh\narguments = \"-c 'sleep $(seconds)'\"\n{SMALL}queue\n"
+PEGASUS = Path(__file__).resolve().parent.parent / "recorded" / "pegasus"
 OFTEN = {"_CONDOR_DAGMAN_USER_LOG_SCAN_INTERVAL": "1"}
 
 
@@ -78,6 +80,25 @@ PARENT P CHILD R S
     assert "elsewhere-still has no nodes" in worker.explained(waiting)
     worker.types("dag", "remove", cluster)
     site.wait(lambda: not said_of(worker, f"DAGManJobId == {cluster}", "ClusterId", tool="condor_q"), 60)
+
+
+def test_a_dag_as_pegasus_writes_it_runs_on_the_annex_that_a_profile_names(worker: Worker) -> None:
+    for file in PEGASUS.iterdir():
+        here = f"/home/{worker.person.user}/work"
+        worker.has(file.name, file.read_text().replace("HERE", here).replace("ANNEX", NAME))
+        (worker.place / file.name).chmod(0o755)
+    worker.has("f.a", "hello\n")
+    own = f"executable={worker.runs('realpath', 'pegasus-dagman').strip()}"
+    words = ("-append", own, "-append", '+pegasus_site="local"', "-MaxPre", "1")
+    said = worker.runs("condor_submit_dag", *words, "diamond-0.dag", CONDOR_CONFIG=worker.person.owned, **OFTEN)
+    cluster = said.rpartition("submitted to cluster ")[2].partition(".")[0]
+    assert f"DAG    {cluster} (diamond-0.dag)" in worker.types("dag", "status", cluster)
+    worker.person.site.wait((worker.place / "diamond-0.dag.metrics").exists, 90)
+    assert json.loads((worker.place / "diamond-0.dag.metrics").read_text())["exitcode"] == 0
+    assert (worker.place / "scratch/f.b").read_text() == "HELLO\n"
+    nodes = dict(said_of(worker, f"DAGManJobId == {cluster}", "DAGNodeName", "LastRemoteHost"))
+    assert nodes["preprocess_ID0000001"].endswith("@annex")
+    assert nodes["create_dir_diamond_0_local"] == "undefined", "it runs beside the queue"
 
 
 def test_a_dag_that_runs_is_moved_with_the_nodes_that_it_submits_later(worker: Worker) -> None:

@@ -10,7 +10,7 @@ from sublet.platforms.htcondor.commands import to_edit, to_history, to_queue
 from sublet.platforms.htcondor.tools import Ad, Tools
 from sublet.reach.port import Command
 
-MANAGER = 'JobUniverse == 7 && regexp("/condor_dagman$", Cmd)'
+MANAGER = 'JobUniverse == 7 && regexp("/(condor_dagman|pegasus-dagman)$", Cmd)'  # Pegasus starts DAGMan by its own
 ATTRIBUTES = (
     *("ClusterId", "JobStatus", "JobBatchName", "QDate", "DAGManJobId", "HoldReason", "RemoveReason", "ExitCode"),
     *(f"DAG_Nodes{name.capitalize()}" for name in COUNTS),
