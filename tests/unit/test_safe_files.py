@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from sublet.kernel.db.engine import Database
-from sublet.kernel.errors import BadSettings, BrokenStore, NotHere
+from sublet.kernel.errors import AlreadyServed, BadSettings, BrokenStore, NotHere
 from sublet.kernel.log_file import LogFile, redirect_stderr
 from sublet.kernel.safe_paths import find_danger_to
 from sublet.kernel.settings import Settings
+from sublet.server.server import hold_lock
 
 RIVAL = 54321
 
@@ -72,3 +73,23 @@ def test_a_log_is_not_written_to_what_someone_else_left_there(theirs: Path, tmp_
 
 def test_a_device_is_nobodys_and_may_be_written_by_everyone() -> None:
     assert find_danger_to("/dev/null") == ""
+
+
+def test_a_socket_where_someone_else_could_put_another_is_refused_before_its_lock_is_touched(
+    tmp_path: Path, theirs: Path
+) -> None:
+    (precious := tmp_path / "precious").write_text("kept")
+    (theirs / "s.sock.lock").symlink_to(precious)
+    with (
+        pytest.raises(NotHere, match=f"would not be safe: everyone can write in {theirs}"),
+        hold_lock(f"{theirs}/s.sock"),
+    ):
+        pass
+    os.chown(theirs, 0, 0)
+    theirs.chmod(0o1777)  # as /tmp: nobody can replace what is there, but what is there already may be anyone's
+    os.chown(theirs / "s.sock.lock", RIVAL, RIVAL, follow_symlinks=False)
+    with pytest.raises(NotHere, match=f"s.sock.lock belongs to user {RIVAL}"), hold_lock(f"{theirs}/s.sock"):
+        pass
+    assert precious.read_text() == "kept"
+    with hold_lock(f"{theirs}/other.sock"), pytest.raises(AlreadyServed), hold_lock(f"{theirs}/other.sock"):
+        pass

@@ -57,6 +57,13 @@ def record_serving(home: Home, url: str, socket: str) -> None:
     os.replace(part, home.state)
 
 
+def forget_serving(home: Home) -> None:
+    """Remove the record when this process ends, unless another process serves the home by now."""
+    serving = read_serving(home)
+    if serving and serving.pid == os.getpid():
+        os.unlink(home.state)
+
+
 def read_serving(home: Home) -> Serving | None:
     """Return the process that serves the home, or None if it has ended."""
     try:

@@ -12,7 +12,7 @@ import pwd
 import socket
 import stat
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -28,7 +28,8 @@ from sublet.kernel.home import Home, sublet_home
 from sublet.kernel.log_file import redirect_stderr
 from sublet.kernel.logs import start_logs
 from sublet.kernel.memory import limit_arenas
-from sublet.kernel.serving import ServeOptions, heed_signals, record_serving
+from sublet.kernel.safe_paths import find_danger_above, is_trusted, name_user
+from sublet.kernel.serving import ServeOptions, forget_serving, heed_signals, record_serving
 from sublet.kernel.settings import Settings
 from sublet.kernel.short_paths import fits, shorten
 from sublet.people.api.profiles import person_view
@@ -37,6 +38,7 @@ from sublet.people.views.people import PersonView
 from sublet.policies import has_owner
 from sublet.server.app import make_app
 from sublet.server.connections import Connections
+from sublet.server.home_watch import end_without_home
 from sublet.server.listening import PilotListener, Reception, make_server
 from sublet.server.ports import listen_tcp
 from sublet.server.signals import Reloader, handle_signals, load_settings, log_file
@@ -61,7 +63,7 @@ def run(options: ServeOptions) -> None:
     settings = load_settings(options, home)
     path = os.path.abspath(options.socket or home.socket)
     file = log_file(settings, home, options.personal)
-    with _alone(path), redirect_stderr(file):
+    with hold_lock(path), redirect_stderr(file):
         start_logs(plain=options.verbose, file=file)
         logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
         asyncio.run(_serve(options, home, path, settings, Reloader(hangup, options, home, file)))
@@ -85,7 +87,7 @@ def behind(settings: Settings) -> dict[str, Any]:
 async def _serve(options: ServeOptions, home: Home, path: str, settings: Settings, reloader: Reloader) -> None:
     keeps_port = has_owner(settings) and path == home.socket
     listening = listen_tcp(settings.host, settings.port, home if keeps_port else None)
-    with listening.socket as tcp, _unix(path) as unix:
+    with listening.socket as tcp, listen_unix(path) as unix:
         async with open_service(settings) as service:
             service.presenter.base_url = settings.url or _url(settings.host, tcp.getsockname()[1])
             app = make_app(service, _owner())
@@ -95,19 +97,19 @@ async def _serve(options: ServeOptions, home: Home, path: str, settings: Setting
                 make_server(app, public, **behind(settings)),
                 make_server(_ForItsOwner(app), private, proxy_headers=False),
             )
-            handle_signals(servers, service, reloader)
+            stop = handle_signals(servers, service, reloader)
             for listener in (tcp, unix):
                 listener.listen(2048)
             if path == home.socket:
                 record_serving(home, service.presenter.base_url, path)
             log.info("service.listening", url=service.presenter.base_url, socket=path)
             spare_collector()
-            async with _pilots(service, public):
+            async with _pilots(service, public), _background(end_without_home(home.root, stop), "home watch"):
                 await asyncio.gather(servers[0].serve([tcp]), servers[1].serve([unix]))
             await app.state.connect.close()
     with contextlib.suppress(FileNotFoundError):
         if path == home.socket:
-            os.unlink(home.state)
+            forget_serving(home)
 
 
 def _receptions(settings: Settings) -> tuple[Reception, Reception]:
@@ -121,7 +123,14 @@ def _receptions(settings: Settings) -> tuple[Reception, Reception]:
 async def _pilots(service: Service, reception: Reception) -> AsyncIterator[None]:
     """Listen for pilots while there are leases."""
     service.annexes.pilot_plans.listener = PilotListener(service, reception)
-    task = asyncio.create_task(service.annexes.pilot_plans.listener.run(), name="pilots' listener")
+    async with _background(service.annexes.pilot_plans.listener.run(), "pilots' listener"):
+        yield
+
+
+@contextlib.asynccontextmanager
+async def _background(work: Coroutine[Any, Any, None], name: str) -> AsyncIterator[None]:
+    """Run a coroutine as a task until the block is left."""
+    task = asyncio.create_task(work, name=name)
     try:
         yield
     finally:
@@ -151,7 +160,7 @@ class _ForItsOwner:
 
 
 @contextlib.contextmanager
-def _alone(path: str) -> Iterator[None]:
+def hold_lock(path: str) -> Iterator[None]:
     """Hold the lock beside the socket, so that no second service can replace the first."""
     with _lock_file(path) as file:
         try:
@@ -162,16 +171,34 @@ def _alone(path: str) -> Iterator[None]:
 
 
 def _lock_file(path: str) -> TextIO:
+    _refuse_unsafe(path)
     try:
         Path(path).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return open(f"{path}.lock", "w", encoding="utf-8")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        return os.fdopen(os.open(f"{path}.lock", flags, 0o600), "w", encoding="utf-8")
     except OSError as error:
         advice = "Choose a place that can be written: --socket PATH, or another SUBLET_HOME."
         raise NotHere(why=f"the socket {path} can't be made: {error.strerror}", advice=advice) from error
 
 
+def _refuse_unsafe(path: str) -> None:
+    """Raise NotHere if others could put a socket of theirs into this one's place, or made its files."""
+    made_by_others = (f"{name} belongs to {owner}" for name in (path, f"{path}.lock") if (owner := _find_owner(name)))
+    if danger := find_danger_above(path) or next(made_by_others, ""):
+        advice = "Choose a directory that only you, or root, can write: --socket PATH, or another SUBLET_HOME."
+        raise NotHere(why=f"the socket {path} would not be safe: {danger}", advice=advice)
+
+
+def _find_owner(path: str) -> str:
+    """Return whose a file or link is, if it belongs to neither this user nor root."""
+    with contextlib.suppress(FileNotFoundError):
+        status = os.lstat(path)
+        return "" if is_trusted(status) else name_user(status.st_uid)
+    return ""
+
+
 @contextlib.contextmanager
-def _unix(path: str) -> Iterator[socket.socket]:
+def listen_unix(path: str) -> Iterator[socket.socket]:
     place = shorten(Path(path).parent) / os.path.basename(path)
     if not fits(place):
         advice = "Set SUBLET_HOME to a shorter one, or give --socket."
@@ -185,11 +212,13 @@ def _unix(path: str) -> Iterator[socket.socket]:
             listener.bind(str(place))
         finally:
             os.umask(before)
+        own = os.lstat(path)
         try:
             yield listener
         finally:
             with contextlib.suppress(FileNotFoundError):
-                os.unlink(path)
+                if os.path.samestat(own, os.lstat(path)):  # not that of a service in a home that was made anew
+                    os.unlink(path)
 
 
 def _url(host: str, port: int) -> str:

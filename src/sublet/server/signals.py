@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,8 +71,8 @@ class Reloader:
             self.file.largest, self.file.keep = service.settings.logs.largest, service.settings.logs.keep
 
 
-def handle_signals(servers: Sequence[Server], service: Service, reloader: Reloader) -> None:
-    """Stop the servers at SIGTERM and SIGINT, and reload the settings at SIGHUP."""
+def handle_signals(servers: Sequence[Server], service: Service, reloader: Reloader) -> Callable[[], None]:
+    """Stop the servers at SIGTERM and SIGINT, and reload the settings at SIGHUP; return what stops them."""
     loop = asyncio.get_running_loop()
 
     def stop() -> None:
@@ -85,3 +85,4 @@ def handle_signals(servers: Sequence[Server], service: Service, reloader: Reload
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop)
     loop.add_signal_handler(signal.SIGHUP, hang_up)
+    return stop
