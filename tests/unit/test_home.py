@@ -198,6 +198,20 @@ def test_an_entry_in_an_access_control_list_counts_as_another_who_can_write(tmp_
     assert find_danger(str(listed)).startswith("others can write there")
 
 
+@pytest.mark.parametrize(("other", "is_refused"), [(7, True), (5, False)])
+def test_a_home_whose_default_access_control_list_lets_others_write_what_is_made_there_is_refused(
+    tmp_path: Path, other: int, is_refused: bool
+) -> None:
+    entries = [(1, 7, -1), (2, 7, os.geteuid()), (2, other, 54321), (4, 0, -1), (16, 7, -1), (32, 0, -1)]
+    (home := tmp_path / "home").mkdir(mode=0o700)
+    packed = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry[:2], entry[2] % 2**32) for entry in entries)
+    try:
+        os.setxattr(home, "system.posix_acl_default", packed)
+    except OSError:
+        pytest.skip("this file system has no access control lists")
+    assert ("others could write what is made there" in find_danger(str(home))) == is_refused
+
+
 def test_each_link_on_the_way_counts_and_what_it_leads_through(tmp_path: Path) -> None:
     for name in ("ours", "theirs", "theirs/deep"):
         (tmp_path / name).mkdir(mode=0o700)

@@ -7,8 +7,10 @@ import json
 import os
 import shutil
 import socket
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -23,6 +25,13 @@ from sublet.store.store import Store
 
 pytestmark = pytest.mark.anyio
 OFTEN = 0.01
+
+
+@pytest.fixture
+def short() -> Iterator[Path]:
+    """A directory whose path is short enough for sockets."""
+    with TemporaryDirectory() as directory:
+        yield Path(directory)
 
 
 @pytest.mark.parametrize("made_anew", [False, True])
@@ -55,11 +64,10 @@ async def test_a_home_that_can_not_be_reached_is_not_gone(tmp_path: Path) -> Non
     await watch
 
 
-def test_a_service_that_ends_leaves_the_socket_and_the_record_of_the_next_one(tmp_path: Path) -> None:
-    home = Home(str(tmp_path / "home"))
+def test_a_service_that_ends_leaves_the_socket_and_the_record_of_the_next_one(short: Path) -> None:
+    home = Home(str(short / "home"))
     home.make()
-    with listen_unix(home.socket) as ours, closing(socket.socket(socket.AF_UNIX)) as theirs:
-        assert ours.getsockname() == home.socket
+    with listen_unix(home.socket), closing(socket.socket(socket.AF_UNIX)) as theirs:
         record_serving(home, "", home.socket)
         shutil.rmtree(home.root)
         home.make()

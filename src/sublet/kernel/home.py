@@ -11,7 +11,7 @@ import stat
 from dataclasses import dataclass
 
 from sublet.kernel.errors import UnsafeHome, UnusableHome
-from sublet.kernel.safe_paths import find_danger_above, is_trusted, is_writable_by_others, name_user
+from sublet.kernel.safe_paths import find_danger_above, is_trusted, is_writable_by_others, name_user, passes_on_writing
 
 OTHERS_ENTER = stat.S_IXGRP | stat.S_IXOTH
 
@@ -120,6 +120,8 @@ def find_danger(root: str) -> str:
             return f"it belongs to {name_user(status.st_uid)}"
     if is_writable_by_others(root, home):
         return f"others can write there (chmod go-w {root})"
+    if passes_on_writing(root):
+        return f"others could write what is made there (setfacl -k {root})"
     return find_danger_above(root) or _find_danger_inside(root, bool(home.st_mode & OTHERS_ENTER))
 
 

@@ -22,6 +22,8 @@ from collections.abc import Iterator
 ROOT = 0
 MOST_LINKS = 40  # as many as the kernel follows
 ALL_IDS = 2**32 - 1
+ACL_HEADER = 4  # bytes: the version
+ACL_USER, ACL_OTHERS = 0x02, (0x08, 0x20)  # tags: a named user; a named group, and everyone
 LOCAL_SOURCES = frozenset({"files", "systemd", "altfiles", "db"})  # account databases that can be listed completely
 
 
@@ -75,6 +77,20 @@ def is_trusted(status: os.stat_result) -> bool:
 def is_writable_by_others(path: str, status: os.stat_result) -> bool:
     """Whether anyone but its owner and root can write to a file."""
     return bool(status.st_mode & stat.S_IWOTH) or _is_writable_by_a_group(path, status)
+
+
+def passes_on_writing(path: str) -> bool:
+    """Whether a directory's default access control list lets others write what is made in it."""
+    try:
+        entries = os.getxattr(path, "system.posix_acl_default")[ACL_HEADER:]
+    except OSError:
+        return False
+    import struct  # only in this rare case
+
+    return any(
+        permissions & os.W_OK and (tag in ACL_OTHERS or (tag == ACL_USER and who not in (os.geteuid(), ROOT)))
+        for tag, permissions, who in struct.iter_unpack("<HHI", entries)
+    )
 
 
 def name_user(uid: int) -> str:
