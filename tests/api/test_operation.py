@@ -101,6 +101,11 @@ def test_the_log_rotates_by_size_and_old_ones_go(operated: Serving) -> None:
         assert len(files) <= 3, files
     assert files == ["operated.log", "operated.log.1", "operated.log.2"]
     assert 600 < oldest.stat().st_size < 1200
+    for number in (3, 4):  # from when more were kept
+        log.with_name(f"operated.log.{number}").touch()
+    for _ in range(10):
+        reloaded(operated, log)
+    assert sorted(file.name for file in log.parent.glob("operated.log*")) == files
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a home that is read-only")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import itertools
 import os
 import sys
 from collections.abc import Iterator
@@ -59,7 +60,14 @@ class LogFile:
                 os.replace(older, self.path.with_name(f"{self.path.name}.{number}"))
         if self.keep == 0:
             self.path.unlink()
+        self._remove_beyond(self.keep)
         self.open()
+
+    def _remove_beyond(self, last: int) -> None:
+        """Remove files from when more were kept."""
+        with contextlib.suppress(OSError):
+            for number in itertools.count(last + 1):
+                self.path.with_name(f"{self.path.name}.{number}").unlink()
 
 
 @contextlib.contextmanager
