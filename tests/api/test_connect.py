@@ -222,6 +222,13 @@ async def test_streams_and_cookies_come_back_and_hop_by_hop_headers_do_not(host:
         assert "own=1; Path=/" in answer.headers.get_list("set-cookie")
 
 
+async def test_what_an_application_sets_for_one_visitor_is_never_sent_for_another(host: str) -> None:
+    async with client(host) as first, client(host) as second:
+        assert "own=1; Path=/" in (await first.get(f"/drip?token={SECRET}")).headers.get_list("set-cookie")
+        seen = dict((await second.get(f"/lab?token={SECRET}")).json()["headers"])
+    assert "cookie" not in seen
+
+
 async def test_a_redirect_to_where_the_session_listens_points_here(host: str) -> None:
     async with client(host) as caller:
         answer = await caller.get(f"/elsewhere?token={SECRET}")

@@ -10,6 +10,7 @@ from urllib.parse import quote, urlsplit
 
 import httpx2
 
+from sublet.kernel.cookies import keep_no_cookies
 from sublet.kernel.errors import PlatformRefused, PlatformUnreachable, TokenNeeded
 from sublet.kernel.tls import trust_machine
 from sublet.platforms.tokens import TokenSource
@@ -45,7 +46,9 @@ class RestCalls:
         if self._client is None:
             usual = httpx2.AsyncHTTPTransport(verify=trust_machine(environment=False), trust_env=False)
             transport = self._transport or usual
-            self._client = httpx2.AsyncClient(transport=transport, timeout=PATIENCE, follow_redirects=False)
+            self._client = httpx2.AsyncClient(
+                transport=transport, timeout=PATIENCE, follow_redirects=False, cookies=keep_no_cookies()
+            )
         return self._client
 
     async def close(self) -> None:

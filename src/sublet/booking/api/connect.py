@@ -31,6 +31,7 @@ from sublet.booking.api.leading_on import WayThere, lead_on
 from sublet.booking.model.phases import STARTED
 from sublet.booking.model.session import ELSEWHERE
 from sublet.booking.session_notices import SessionNotice
+from sublet.kernel.cookies import keep_no_cookies
 from sublet.kernel.errors import NotFound, NotSignedIn, SessionElsewhere, SessionUnreachable, SubletError
 from sublet.kernel.streams import closing
 from sublet.kernel.tls import trust_machine
@@ -112,7 +113,11 @@ class ConnectProxy:
             trusted = trust_machine(environment=False)
             transport = httpx2.AsyncHTTPTransport(verify=trusted, uds=through or None, trust_env=False)
             known = self.clients[through] = httpx2.AsyncClient(
-                transport=transport, timeout=PATIENCE, follow_redirects=False, trust_env=False
+                transport=transport,
+                timeout=PATIENCE,
+                follow_redirects=False,
+                trust_env=False,
+                cookies=keep_no_cookies(),
             )
             for client in unused:
                 await client.aclose()

@@ -18,6 +18,7 @@ from urllib.parse import urlencode, urlsplit
 import h11
 import httpx2
 
+from sublet.kernel.cookies import keep_no_cookies
 from sublet.kernel.document import parse_document
 from sublet.kernel.errors import (
     LoginNeeded,
@@ -121,6 +122,7 @@ class BrokerWire:
                 timeout=PATIENCE.total_seconds(),
                 limits=httpx2.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS),
                 trust_env=urlsplit(self.url).hostname not in LOOPBACK,
+                cookies=keep_no_cookies(),
             )
         return self._client
 
