@@ -216,3 +216,14 @@ async def test_every_problem_has_the_same_shape(ann: httpx2.AsyncClient, method:
     assert set(problem) - {"errors"} == {"type", "title", "status", "code", "detail", "hint"}
     if status == 405:
         assert answer.headers["allow"]
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [("/v1/sessions/cancel", "POST"), ("/v1/offersets/pending", "GET"), ("/v1/tus/a-file", "DELETE, GET, PATCH")],
+)
+async def test_a_wrong_method_is_told_those_of_this_very_address(
+    ann: httpx2.AsyncClient, path: str, allowed: str
+) -> None:
+    answer = await ann.request("POST" if "tus" in path else "PUT", path)
+    assert (answer.status_code, answer.headers["allow"]) == (405, allowed)

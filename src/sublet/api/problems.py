@@ -70,12 +70,18 @@ async def _ours(_: Request, error: Exception) -> Response:
 
 
 def methods(app: FastAPI, path: str) -> list[str]:
-    """Return all methods that a path supports, since each route knows only its own."""
-    allowed: set[str] = set()
-    for template, operations in app.openapi()["paths"].items():
-        if compile_path(template)[0].fullmatch(path):
-            allowed.update(method.upper() for method in operations)
-    return sorted(allowed)
+    """Return all methods that a path supports, since each route knows only its own.
+
+    A path with a description of its own (`/v1/sessions/cancel`) has no methods of a pattern (`/v1/sessions/{id}`).
+    """
+    described = app.openapi()["paths"]
+    operations = described.get(path) or _operations_of_patterns(described, path)
+    return sorted(method.upper() for method in operations)
+
+
+def _operations_of_patterns(described: dict[str, dict[str, object]], path: str) -> set[str]:
+    matching = (operations for template, operations in described.items() if compile_path(template)[0].fullmatch(path))
+    return {method for operations in matching for method in operations}
 
 
 async def _http(request: Request, error: Exception) -> Response:

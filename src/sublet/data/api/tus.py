@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 from email.utils import format_datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Request
+from fastapi import APIRouter, HTTPException, Path, Request
 from starlette.responses import Response
 
 from sublet.api import described
@@ -94,7 +94,10 @@ async def terminate(request: Request, id: Id) -> Response:
 @router.post("/{id}", status_code=204, response_class=Response, include_in_schema=False)
 async def override(request: Request, id: Id) -> Response:
     """For clients behind something that knows GET and POST alone: `X-HTTP-Method-Override`."""
-    method, person = request.headers.get("x-http-method-override", "").upper(), await person_of(request)
+    method = request.headers.get("x-http-method-override", "").upper()
+    if not method:
+        raise HTTPException(405)
+    person = await person_of(request)
     if method == "PATCH":
         return await append_to_file(request, person, _stream(request, person), id)
     if method == "DELETE":
