@@ -64,7 +64,7 @@ RINGS = ("real", "docs", "browser", "cli", "contract", "api", "unit")
 # The slowest files, slowest first. They start first.
 WAIT = ("split", "annex", "benchmarks", "pilot", "jobs", "access_point", "guest", "slurm_faults")
 LONG = ("docs/*guides*", "browser/*", *(f"real/*{word}*" for word in WAIT), "api/*schemathesis*")
-# Files with the same value run in the same worker, because they share a browser, database, cluster or site.
+# Files with the same value run in the same worker, because they share a browser, database, cluster, site or trees.
 TOGETHER = {
     "tests/browser/": "browser",
     "tests/contract/test_store_": "database",
@@ -79,6 +79,11 @@ TOGETHER = {
     "tests/engines/test_kubernetes": "kubernetes",
     "tests/docs/test_guides_engines.py": "kubernetes",
     "tests/engines/test_side_by_side.py": "kubernetes",
+    "tests/contract/test_texts_decide_nothing.py": "source",
+    "tests/docs/test_rooms.py": "source",
+    "tests/unit/test_class_names.py": "source",
+    "tests/unit/test_streams.py": "source",
+    "tests/unit/test_words.py": "source",
 }
 
 

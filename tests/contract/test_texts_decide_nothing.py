@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 from pydantic import PrivateAttr
 
-import sublet
 from sublet.apps.manifests.page import ManifestPage
 from sublet.booking.logins import needs_login
 from sublet.booking.model.drain import Drain
@@ -32,6 +31,7 @@ from sublet.people.model.person import Person
 from sublet.platforms.memory.platform import MemoryPlatform
 from sublet.service import Service
 from tests.contract.services import KEEP, ME, ask, in_phase, over, reach, serving
+from tests.source import PACKAGE, parse_source
 
 pytestmark = pytest.mark.anyio
 
@@ -173,7 +173,6 @@ LIFE = [
 SENTENCES = frozenset({"message", "advice", "condition", "why", "detail", "sentence", "nearest", "remark"})
 READING = frozenset({"startswith", "endswith", "removeprefix", "removesuffix", "replace", "partition", "rpartition"})
 MATCHING = frozenset({"search", "match", "fullmatch", "findall", "finditer", "sub"})
-SOURCE = Path(sublet.__file__).parent
 # What only draws: a name is not printed twice, a clause loses its full stop; and a check that something is told at all.
 DRAWN = {"booking/cli/asking.py", "booking/documents/request.py", "kernel/errors/error.py", "platforms/conformance.py"}
 OLD_ROWS = "store/migrations/versions/"  # they read once what was written before there were marks
@@ -197,9 +196,9 @@ def is_sentence(node: ast.AST) -> bool:
 
 def test_nothing_looks_into_a_sentence() -> None:
     found = [
-        f"{file.relative_to(SOURCE)}:{node.lineno}"
-        for file in sorted(SOURCE.rglob("*.py"))
-        for node in ast.walk(ast.parse(file.read_text()))
+        f"{file.relative_to(PACKAGE)}:{node.lineno}"
+        for file, tree in parse_source().items()
+        for node in ast.walk(tree)
         if isinstance(node, ast.expr) and reads_a_sentence(node)
     ]
     assert [place for place in found if place.partition(":")[0] not in DRAWN and OLD_ROWS not in place] == []

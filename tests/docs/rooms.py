@@ -9,8 +9,10 @@ from html import escape
 from importlib import import_module
 from pathlib import Path
 
+from tests.source import ROOT as SOURCE
+from tests.source import parse_source
+
 ROOT = Path(__file__).parents[2]
-SOURCE = ROOT / "src"
 PICTURE = ROOT / "docs" / "pictures" / "rooms.svg"
 ROWS = (  # from the top: a room uses rooms of the rows below it, never of those above
     ("cli",),
@@ -64,7 +66,7 @@ def find_modules() -> dict[str, Path]:
 
 def imports_of(path: Path, modules: dict[str, Path]) -> Iterator[str]:
     """The modules of Sublet that a file imports, wherever it does so."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(parse_source()[path]):
         if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
             for alias in node.names:
                 whole = f"{node.module}.{alias.name}"

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import re
-import subprocess
-import sys
 
 import pytest
 from benchmarks.__main__ import list_benchmarks
 from benchmarks.page import PAGE, ROOT, read_sections
 
-RUN = """
-import importlib, json, sys
-from dataclasses import astuple
-from benchmarks.size import SMALL
-rows = importlib.import_module(f"benchmarks.{sys.argv[1]}").run(SMALL)
-print(json.dumps([astuple(row) for row in rows]))
-"""
+from tests.nursery import typed
 
 
 @pytest.mark.parametrize("name", [*list_benchmarks(), pytest.param("split", marks=pytest.mark.soak), "store"])
 def test_a_benchmark_runs_to_its_end_and_measures_what_the_page_shows(name: str, swept: None) -> None:
-    words = [sys.executable, "-c", RUN, name]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    done = typed([name], os.environ, directory=ROOT, program="tests.real.benchmark_rows", timeout=300)
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout.splitlines()[-1])
     if rows[0][0] == "not measured":

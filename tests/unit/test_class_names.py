@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from pathlib import Path
 
-SOURCE = Path(__file__).parents[2] / "src" / "sublet"
+from tests.source import PACKAGE, parse_source
+
 # What programs call by these names, beside the values that they stand for; and two names in OpenAPI's schemas.
 OF_THE_SDK = {"Annex", "Filters", "Job", "Offer", "Offers", "Session"}
 ON_THE_WIRE = {"DrainAsk"}
@@ -14,10 +14,10 @@ ON_THE_WIRE = {"DrainAsk"}
 
 def find_classes() -> dict[str, list[str]]:
     found = defaultdict(list)
-    for path in SOURCE.rglob("*.py"):
-        for node in ast.parse(path.read_text()).body:
+    for path, tree in parse_source().items():
+        for node in tree.body:
             if isinstance(node, ast.ClassDef):
-                found[node.name].append(str(path.relative_to(SOURCE)))
+                found[node.name].append(str(path.relative_to(PACKAGE)))
     return found
 
 

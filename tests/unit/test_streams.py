@@ -5,12 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 
-import sublet
 from sublet.kernel.streams import closing, read_up_to
+from tests.source import PACKAGE, parse_source
 
 pytestmark = pytest.mark.anyio
 
@@ -68,11 +67,11 @@ async def test_no_more_is_read_than_shows_that_it_is_too_long(most: int, length:
 
 def test_streams_are_closed_by_whoever_reads_them() -> None:
     """A generator that is made where it is read is closed there; the server closes the bodies of requests itself."""
-    root, careless = Path(sublet.__file__).parent, []
-    for file in sorted(root.rglob("*.py")):
-        for node in ast.walk(ast.parse(file.read_bytes())):
+    careless = []
+    for file, tree in parse_source().items():
+        for node in ast.walk(tree):
             if isinstance(node, ast.AsyncFor) and isinstance(node.iter, ast.Call):
                 call = ast.unparse(node.iter)
                 if call != "request.stream()":
-                    careless.append(f"{file.relative_to(root)}:{node.lineno}: {call}")
+                    careless.append(f"{file.relative_to(PACKAGE)}:{node.lineno}: {call}")
     assert not careless, "read these with `async with closing(…) as …`"

@@ -6,11 +6,9 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
-import sublet
+from tests.source import PACKAGE, parse_source
 
-SOURCE = Path(sublet.__file__).parent
 IRREGULAR = frozenset(
     [
         "begun",
@@ -87,8 +85,8 @@ def is_participle(name: str) -> bool:
     return first in IRREGULAR or bool(PARTICIPLE.fullmatch(first) and first not in VERBS)
 
 
-def list_functions(file: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for node in ast.walk(ast.parse(file.read_text())):
+def list_functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             is_value = any("property" in ast.unparse(each) for each in node.decorator_list)
             if not is_value:
@@ -97,10 +95,10 @@ def list_functions(file: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDe
 
 def test_no_function_is_called_by_a_participle() -> None:
     wrong = [
-        f"{file.relative_to(SOURCE)}:{function.lineno} {function.name}"
-        for file in sorted(SOURCE.rglob("*.py"))
+        f"{file.relative_to(PACKAGE)}:{function.lineno} {function.name}"
+        for file, tree in parse_source().items()
         if "migrations" not in file.parts
-        for function in list_functions(file)
+        for function in list_functions(tree)
         if is_participle(function.name) and function.name not in PUBLIC | INNER
     ]
     assert wrong == [], (
@@ -108,8 +106,8 @@ def test_no_function_is_called_by_a_participle() -> None:
     )
 
 
-def list_variables(file: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(file.read_text())):
+def list_variables(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.id
         elif isinstance(node, ast.arg):
@@ -117,6 +115,6 @@ def list_variables(file: Path) -> Iterator[str]:
 
 
 def test_no_more_variables_have_names_that_say_nothing() -> None:
-    files = [file for file in sorted(SOURCE.rglob("*.py")) if "migrations" not in file.parts]
-    counts = Counter(name for file in files for name in list_variables(file) if name in VAGUE)
+    trees = [tree for file, tree in parse_source().items() if "migrations" not in file.parts]
+    counts = Counter(name for tree in trees for name in list_variables(tree) if name in VAGUE)
     assert {name: count for name, count in counts.items() if count > VAGUE[name]} == {}, "say what a variable holds"
