@@ -10,7 +10,7 @@ import pytest
 
 from tests.real.workers import NAME, SMALL, Worker
 
-pytestmark = [pytest.mark.htcondor, pytest.mark.slurm]
+pytestmark = [pytest.mark.htcondor, pytest.mark.slurm, pytest.mark.engines]
 
 LINE = f'executable = /bin/hostname\noutput = named.$(Cluster).$(Process).out\nMY.AnnexName = "$(annex)"\n{SMALL}'
 NODE = f'executable = /bin/hostname\noutput = $(JOB).out\n+TargetAnnexName = "$(annex:{NAME})"\n{SMALL}queue\n'

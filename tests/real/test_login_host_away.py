@@ -24,7 +24,7 @@ from tests.contract.services import ask
 from tests.real.clusters import SOON, ssh_options
 from tests.sites import Site, running
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.engines]
 OWNER = Person("owner", operator=True)
 HASTY = {"ServerAliveInterval": "1", "ServerAliveCountMax": "2", "ConnectTimeout": "3"}  # else silence takes 45 s
 WAITS = "echo begun; until [ -e go ]; do sleep 0.1; done; echo done; exit 3"

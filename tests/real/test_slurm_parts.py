@@ -59,6 +59,7 @@ def researcher(tmp_path_factory: pytest.TempPathFactory, site: Site) -> Iterator
         yield person
 
 
+@pytest.mark.engines
 def test_a_thousand_points_are_one_array_and_each_is_run_once_though_the_service_is_killed(
     researcher: Researcher, site: Site
 ) -> None:
