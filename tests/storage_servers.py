@@ -46,13 +46,15 @@ def serve_s3(directory: Path, host: str = HERE) -> Iterator[StorageServer]:
 
 
 @contextmanager
-def serve_webdav(directory: Path, host: str = HERE) -> Iterator[StorageServer]:
-    """A WebDAV server with one user: wsgidav."""
+def serve_webdav(directory: Path, host: str = HERE, *, is_digest: bool = False) -> Iterator[StorageServer]:
+    """A WebDAV server with one user, who signs in by Basic, or by Digest: wsgidav."""
     port, user, password = free_port(), "marie", secrets.token_hex(16)
     settings = directory.with_suffix(".yaml")
+    ways = "  accept_basic: false\n  accept_digest: true\n  default_to_digest: true\n" if is_digest else ""
     settings.write_text(
         f"host: {host}\nport: {port}\nprovider_mapping: {{'/': '{directory}'}}\nhttp_authenticator:\n"
-        f"  domain_controller: null\nsimple_dc:\n  user_mapping:\n    '*': {{'{user}': {{password: '{password}'}}}}\n"
+        f"  domain_controller: null\n{ways}simple_dc:\n"
+        f"  user_mapping:\n    '*': {{'{user}': {{password: '{password}'}}}}\n"
     )
     settings.chmod(0o600)
     with _running([_program("wsgidav"), "--config", str(settings)], dict(os.environ), port, host):

@@ -13,7 +13,7 @@ from sublet.data.executables import Movers
 from sublet.data.layout import list_laid_out
 from sublet.kernel.errors import DataNotThere
 from sublet.kernel.value_names import last_name
-from sublet.movers.port import Links, TellsVersions
+from sublet.movers.port import Links, NoLinks, TellsVersions
 from sublet.platforms.port import ResultFile, Results
 
 FOLDER = "write-back"  # in the service's home: for each session, the versions of data that may be written back
@@ -88,6 +88,8 @@ async def look_at_source(movers: Movers, data: Data, *, guest: bool = False) -> 
         files = await mover.links(data)
     except DataNotThere:
         return DataSource(is_folder, {})
+    except NoLinks:
+        return DataSource(is_folder, None)
     tags = {link.path: link.version and f"{link.version} {link.size}" for link in files.links}
     sizes = {link.path: link.size for link in files.links if link.size is not None}
     return DataSource(files.is_folder, tags if all(tags.values()) else None, sizes)

@@ -10,7 +10,7 @@ import httpx2
 from sublet.kernel.streams import closing, read_up_to
 
 MOST_ANSWER = 64 << 20  # bytes of an answer that is read whole
-MOST_REDIRECT = 64 << 10  # bytes of the page that comes with a redirect, which nobody reads
+MOST_REDIRECT = 64 << 10  # bytes of a page that the client itself reads before it goes on, and nobody else
 SENT = ("content-encoding", "content-length", "transfer-encoding")  # headers of the answer as it was sent
 
 
@@ -56,8 +56,9 @@ async def _read(response: httpx2.Response) -> httpx2.Response:
 
 
 async def _limit_redirect(response: httpx2.Response) -> None:
-    """Limit the page of a redirect, which the client reads whole before it goes on."""
-    if response.has_redirect_location and isinstance(response.stream, httpx2.AsyncByteStream):
+    """Limit the page of a redirect, or of a wish for another login: the client reads it whole before it goes on."""
+    is_passing = response.has_redirect_location or response.status_code == httpx2.codes.UNAUTHORIZED
+    if is_passing and isinstance(response.stream, httpx2.AsyncByteStream):
         response.stream = _Short(response.stream)
 
 

@@ -20,6 +20,7 @@ from sublet.data.model.collections import read_web_app
 from sublet.data.model.credentials import credential_for
 from sublet.data.model.links import FileLink, LinkedFiles, without_signature
 from sublet.data.model.retries import TRY_AGAIN, TransferRetries
+from sublet.kernel.errors import DataNotThere
 from sublet.kernel.public_addresses import PublicOnly
 from sublet.kernel.streams import closing
 from sublet.kernel.tls import trust_machine
@@ -36,7 +37,8 @@ from sublet.movers.arrival import (
 from sublet.movers.bounded import BoundedClient, OverlongAnswer
 from sublet.movers.digests import ask_digest, keeps_digests
 from sublet.movers.links import describe_link, is_part, is_version, read_link
-from sublet.movers.port import SIMPLE, Content, Interrupted, Policy, Progress
+from sublet.movers.login_auth import LoginAuth, needs_digest
+from sublet.movers.port import SIMPLE, Content, Interrupted, NoLinks, Policy, Progress
 from sublet.movers.redirects import hide_session_token, refuse_other_methods
 from sublet.movers.sending import authorization, put, sign_in
 
@@ -120,8 +122,21 @@ class HttpMover:
         headers = {"Authorization": header.partition(": ")[2]} if header else {}
         source = without_signature(data.location)
         link = FileLink(name_of(data.location), data.location, headers, data.size, data.checksum, source=source)
-        async with self.client() as client:
-            return LinkedFiles([await describe_link(client, data, link)])
+        return LinkedFiles([await self.describe(data, link, self._sign(data.location))])
+
+    async def describe(self, data: Data, link: FileLink, auth: httpx2.Auth | None) -> FileLink:
+        """Return the link with its size and version; raise NoLinks if no header that it could carry opens it."""
+        try:
+            async with self.client() as client:
+                return await describe_link(client, data, link)
+        except DataNotThere as error:
+            if isinstance(auth, LoginAuth):
+                with suppress(httpx2.HTTPError):
+                    async with self.client(auth) as client:
+                        await client.head(link.url)
+            if needs_digest(auth):
+                raise NoLinks from error
+            raise
 
     async def read(self, data: Data, link: FileLink, offset: int) -> AsyncIterator[bytes]:
         """Read the file from a byte offset on."""

@@ -13,6 +13,7 @@ from sublet.data.model.credentials import Credential, CredentialKind
 from sublet.data.model.retries import TRY_AGAIN, TransferRetries
 from sublet.kernel.streams import closing
 from sublet.movers.arrival import unsent
+from sublet.movers.login_auth import LoginAuth, needs_digest
 from sublet.movers.port import Content, Progress
 from sublet.movers.redirects import RedirectRefused, find_next, is_same_host
 
@@ -39,7 +40,7 @@ def sign_in(credential: Credential | None) -> httpx2.Auth | None:
         return None
     if credential.kind is CredentialKind.TOKEN:
         return BearerAuth(credential.secret)
-    return httpx2.BasicAuth(credential.user, credential.secret)
+    return LoginAuth(credential.user, credential.secret)
 
 
 def authorization(credential: Credential | None) -> str:
@@ -60,6 +61,7 @@ async def put(
     """Upload a file with PUT; raise DataNotSent with the server's answer on failure."""
     retries, wanted = TransferRetries(), 0.0
     while True:
+        knew_digest = needs_digest(client.auth)
         try:
             response = await _put_once(client, content, address, progress)
         except (_Changed, RedirectRefused, httpx2.UnsupportedProtocol) as error:  # a retry wouldn't help
@@ -69,6 +71,8 @@ async def put(
         else:
             if response.is_success:
                 return response
+            if needs_digest(client.auth) and not knew_digest:
+                continue
             why = describe_refusal(response)
             if response.status_code not in TRY_AGAIN:
                 break

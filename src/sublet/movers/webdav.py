@@ -19,8 +19,9 @@ from sublet.data.model.links import FileLink, LinkedFiles
 from sublet.kernel.streams import closing
 from sublet.movers.arrival import check_place, guess, missing, refuse_folder, require_sound, unsent
 from sublet.movers.http import SPEED, HttpMover, name_of
-from sublet.movers.links import describe_link, quote_tag, read_link
-from sublet.movers.port import SIMPLE, Content, Policy, Progress, PutAddress
+from sublet.movers.links import quote_tag, read_link
+from sublet.movers.login_auth import needs_digest
+from sublet.movers.port import SIMPLE, Content, NoLinks, Policy, Progress, PutAddress
 from sublet.movers.sending import authorization, describe_refusal, put, sign_in
 from sublet.movers.trees import MOST_FILES, RemoteFile, bring_folder, check_folder, read_size, safe_path
 from sublet.movers.xml_answers import read_xml
@@ -93,14 +94,16 @@ class WebDavMover:
         address = _web(data.location)
         header = authorization(credential_for(self.policy.credentials, data.location)).partition(": ")[2]
         headers = {"Authorization": header} if header else {}
-        async with self._http.client(self._sign(data.location)) as client:
+        auth = self._sign(data.location)
+        async with self._http.client(auth) as client:
             if address.endswith("/"):
                 files = await _Listing(client, data, address).read()
+                if needs_digest(auth):
+                    raise NoLinks
                 check_folder(data, files, self.policy.largest)
                 return LinkedFiles([_link_file(data, file, headers) for file in files], is_folder=True)
         link = FileLink(name_of(address), address, headers, data.size, data.checksum)
-        async with self._http.client() as client:
-            return LinkedFiles([await describe_link(client, data, link)])
+        return LinkedFiles([await self._http.describe(data, link, auth)])
 
     async def read(self, data: Data, link: FileLink, offset: int) -> AsyncIterator[bytes]:
         """Read a linked file from a byte offset on."""
@@ -109,16 +112,22 @@ class WebDavMover:
                 yield piece
 
     async def open_put(self, path: str, size: int, location: str) -> PutAddress | None:
-        """Make the missing folders, and return a temporary address to PUT the file to, with its header."""
+        """Make the missing folders, and return a temporary address to PUT the file to, with its header.
+
+        None if the server takes Digest only, as each of its headers opens one request.
+        """
         sent = _name_target(location, path)
         address = _web(sent)
         header = authorization(credential_for(self.policy.credentials, location)).partition(": ")[2]
-        async with self._http.client(self._sign(location)) as client:
+        auth = self._sign(location)
+        async with self._http.client(auth) as client:
             try:
                 await _make_folders(client, Content(path, size, _read_nothing), address, sent)
                 await _check_free(client, path, address, location, sent)
             except httpx2.RequestError as error:
                 raise unsent(path, sent, str(error) or type(error).__name__) from error
+        if needs_digest(auth):
+            return None
         return PutAddress(address + PART, {"Authorization": header} if header else {})
 
     async def close_put(self, path: str, location: str) -> None:
