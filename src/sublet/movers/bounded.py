@@ -11,7 +11,7 @@ from sublet.kernel.streams import closing, read_up_to
 
 MOST_ANSWER = 64 << 20  # bytes of an answer that is read whole
 MOST_REDIRECT = 64 << 10  # bytes of a page that the client itself reads before it goes on, and nobody else
-SENT = ("content-encoding", "content-length", "transfer-encoding")  # headers of the answer as it was sent
+SENT = ("content-encoding", "transfer-encoding")  # headers of the answer as it was sent
 
 
 class OverlongAnswer(httpx2.TransportError):
@@ -33,6 +33,9 @@ class BoundedClient(httpx2.AsyncClient):
     async def send(self, request: httpx2.Request, *, stream: bool = False, **options: Any) -> httpx2.Response:
         """Send a request, and read its answer unless it is to be streamed."""
         response = await super().send(request, stream=True, **options)
+        if request.method == "HEAD" and not stream:  # it has no content, and its headers tell of the content of a GET
+            await response.aread()
+            return response
         return response if stream else await _read(response)
 
 
