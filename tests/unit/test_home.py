@@ -9,6 +9,7 @@ import pwd
 import struct
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -160,6 +161,25 @@ def test_a_home_below_what_someone_else_owns_is_refused(tmp_path: Path) -> None:
     assert find_danger(str(theirs / "not there yet")) == f"{theirs}, on the way to it, belongs to user 54321"
     with pytest.raises(UnsafeHome, match="on the way to it"):
         Home(str(home)).make()
+
+
+def test_a_home_whose_service_replaces_a_file_at_that_moment_is_safe(tmp_path: Path) -> None:
+    over = threading.Event()
+
+    def replace_often() -> None:
+        while not over.is_set():
+            for number in range(50):
+                (tmp_path / f"record.{number}").touch()
+            for number in range(50):
+                (tmp_path / f"record.{number}").replace(tmp_path / "record")
+
+    service = threading.Thread(target=replace_often)
+    service.start()
+    try:
+        assert {find_danger(str(tmp_path)) for _ in range(300)} == {""}
+    finally:
+        over.set()
+        service.join()
 
 
 def test_a_home_below_what_nobody_owns_is_refused(tmp_path: Path) -> None:

@@ -128,9 +128,12 @@ def find_danger(root: str) -> str:
 def _find_danger_inside(root: str, others_enter: bool) -> str:
     with os.scandir(root) as entries:
         for entry in entries:
-            status = entry.stat(follow_symlinks=False)
+            try:
+                status = entry.stat(follow_symlinks=False)
+            except FileNotFoundError:  # a temporary file of the service, which has got its name meanwhile
+                continue
             if not is_trusted(status):
                 return f"{entry.name} in it belongs to {name_user(status.st_uid)}"
-            if others_enter and not entry.is_symlink() and is_writable_by_others(entry.path, status):
+            if others_enter and not stat.S_ISLNK(status.st_mode) and is_writable_by_others(entry.path, status):
                 return f"others can write {entry.name} in it (chmod go-w {entry.path})"
     return ""
