@@ -133,7 +133,9 @@ def test_sessions_and_jobs_of_every_kind_run_there(far: FarAway) -> None:
     person.file("web", "cube.dat").write_bytes(b"y" * 3_000_000)
     with serving_files(person, "web") as address:
         share_inputs(far, f"{address}/cube.dat")
-    assert person.file("web.log").read_text().count("GET /cube.dat") == 1, "for two jobs"
+    asked = person.file("web.log").read_text()
+    kept = [line for line in person.kept("logs", "service.log").read_text().splitlines() if "job-address" in line]
+    assert asked.count("GET /cube.dat") == 1, "\n".join(("for two jobs:", asked, *kept))
 
 
 def run_registry_image(far: FarAway) -> None:
