@@ -93,6 +93,7 @@ class Candidates:
         """Return the platforms that could run a request, and the reasons why others can't."""
         if known := self.forwarding.find_loop(asked) or self.forwarding.find_repeat(asked, person):
             return [], [known]
+        await self.platforms.look_for(asked.request.platform or "")
         open_to = await self.open_to(person)
         brokers = {name: platform for name, platform in open_to.items() if is_broker(platform)}
         if not brokers or asked.request.executable is None:

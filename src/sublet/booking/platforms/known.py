@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -37,10 +37,16 @@ class KnownPlatforms:
     surveys: dict[str, Survey] = field(default_factory=dict)
     survey_tasks: SurveyTasks = field(default_factory=SurveyTasks)
     pledges: KnownPledges = field(init=False)
+    refresh: Callable[[], Awaitable[None]] | None = None  # opens platforms that were added since the loop last looked
 
     def __post_init__(self) -> None:
         """Create the pledges of these platforms."""
         self.pledges = KnownPledges(self.by_name)
+
+    async def look_for(self, name: str) -> None:
+        """Find a platform that someone added a moment ago, before the loop has noticed it."""
+        if name and name not in self.by_name and self.refresh:
+            await self.refresh()
 
     def get(self, name: str) -> Platform:
         """Return a platform by its name; raise NotFound if there is none now."""
