@@ -206,7 +206,7 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
     changes, brokers = build_changes(
         *(settings, store, now, platforms, sources, vault, credentials, people.assertions), own_logins=is_personal
     )
-    platforms.refresh = changes.refresh
+    platforms.open_new = changes.refresh
     usable = Platforms(store, now, platforms, annex_platforms, quotas)
     accounts = Accounts(
         settings, store, now, platforms, signals, vault, authority, quotas, rules, account_platforms, changes

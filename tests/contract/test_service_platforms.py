@@ -108,6 +108,21 @@ async def test_a_new_platform_is_shown_when_it_is_open_and_one_that_can_not_be_i
         assert "system far" not in service.platforms.broken
 
 
+@pytest.mark.parametrize("way", ["ask", "explain", "show"])
+async def test_a_system_that_was_added_a_moment_ago_is_known_before_the_loop_looks(tmp_path: Path, way: str) -> None:
+    async with serving(tmp_path, loop=False, platforms=THREE) as service:
+        Systems(str(directory_of(service.settings))).add("far", {"login": {"hosts": ["127.0.0.1"]}})
+        if way == "show":
+            assert (await service.usable_platforms.open_for("far", ME)).name == "far"
+        elif way == "ask":
+            reasons = (await ask(service, run=["true"], platform="far")).reasons
+            assert [reason.message for reason in reasons if "There is no platform" in reason.message] == []
+        else:
+            asked = await service.asking.read(b'{"run": ["true"], "platform": "far"}', "application/json", ME)
+            assert {finding.platform for finding in await service.ways.explain(ME, asked)} == {"far"}
+        assert "far" in service.platforms.by_name
+
+
 async def test_a_session_whose_platform_was_removed_says_so_and_goes_on_when_it_is_back(tmp_path: Path) -> None:
     async with serving(tmp_path, platforms={"a": {"kind": "memory", "takes": "1h"}}) as service:
         made = await ask(service, time="2h")

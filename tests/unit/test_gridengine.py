@@ -72,7 +72,7 @@ def test_a_queue_that_operators_disabled_everywhere_takes_no_jobs_now() -> None:
     assert [each.queue.up for each in read_site(answers).queues] == [True]
     assert [each.queue.up for each in read_site(closed).queues] == [False]
     half = f"<q>{answers['nodes'].split('?>')[1]}{closed['nodes'].split('?>')[1]}</q>"
-    assert read.find_closed(half) == frozenset(), "one of its hosts still runs jobs of it"
+    assert read.find_closed_queues(half) == frozenset(), "one of its hosts still runs jobs of it"
 
 
 def test_jobs_are_read_by_their_names_and_held_ones_are_told_apart() -> None:

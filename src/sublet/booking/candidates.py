@@ -93,8 +93,7 @@ class Candidates:
         """Return the platforms that could run a request, and the reasons why others can't."""
         if known := self.forwarding.find_loop(asked) or self.forwarding.find_repeat(asked, person):
             return [], [known]
-        await self.platforms.look_for(asked.request.platform or "")
-        open_to = await self.open_to(person)
+        open_to = await self.open_to(person, asked.request.platform)
         brokers = {name: platform for name, platform in open_to.items() if is_broker(platform)}
         if not brokers or asked.request.executable is None:
             return await self._find_here(asked, person, open_to)
@@ -196,8 +195,12 @@ class Candidates:
             return self.movers
         return self.movers.with_credentials(await self.credentials.open(person.name))
 
-    async def open_to(self, person: Person) -> dict[str, Platform]:
-        """Return the platforms that are open to a person; for a guest, those that are shared with them now."""
+    async def open_to(self, person: Person, wanted: str = "") -> dict[str, Platform]:
+        """Return the platforms that are open to a person; for a guest, those that are shared with them now.
+
+        The one that is `wanted` may have been added a moment ago.
+        """
+        await self.platforms.open_if_new(wanted)
         invited = await self.guests.list_shared_with(person) if person.guest else set()
         return {
             name: platform

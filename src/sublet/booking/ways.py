@@ -60,7 +60,7 @@ class Ways:
             raise NoOffers.because(wrong)
         needs = kind.list_needs(executable)
         findings: list[WayFinding] = []
-        open_to = await self.candidates.open_to(person)
+        open_to = await self.candidates.open_to(person, request.platform)
         for name, platform in open_to.items():
             if is_broker(platform) and (not request.platform or is_named(request.platform, name)):
                 findings.append(await self._describe_passing(name, replace(asked, request=request), person))

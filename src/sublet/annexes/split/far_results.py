@@ -31,7 +31,7 @@ def is_wanted(path: str, wanted: list[str] | None) -> bool:
     return bool(inside)
 
 
-def leads_to_wanted(path: str, wanted: list[str] | None) -> bool:
+def has_outputs_below(path: str, wanted: list[str] | None) -> bool:
     """Whether a directory itself isn't sent back, but something below it is."""
     around = [want for want in wanted or [] if path == want or path.startswith(want + "/")]
     return not around and is_wanted(path, wanted)
@@ -53,7 +53,7 @@ def pack_outputs(tar: tarfile.TarFile, directory: str, seen: dict[str, Any]) -> 
         above = os.path.relpath(place, sandbox)
         named = [name for name in folders if is_wanted(os.path.normpath(os.path.join(above, name)), wanted)]
         links = [name for name in named if os.path.islink(os.path.join(place, name))]
-        refused = [name for name in links if not leads_to_wanted(os.path.normpath(os.path.join(above, name)), wanted)]
+        refused = [name for name in links if not has_outputs_below(os.path.normpath(os.path.join(above, name)), wanted)]
         folders[:] = [name for name in named if name not in refused] if wanted is not None else []
         if not is_wanted(above, wanted):
             continue

@@ -37,16 +37,16 @@ class KnownPlatforms:
     surveys: dict[str, Survey] = field(default_factory=dict)
     survey_tasks: SurveyTasks = field(default_factory=SurveyTasks)
     pledges: KnownPledges = field(init=False)
-    refresh: Callable[[], Awaitable[None]] | None = None  # opens platforms that were added since the loop last looked
+    open_new: Callable[[], Awaitable[None]] | None = None  # opens platforms that were added since the loop last looked
 
     def __post_init__(self) -> None:
         """Create the pledges of these platforms."""
         self.pledges = KnownPledges(self.by_name)
 
-    async def look_for(self, name: str) -> None:
-        """Find a platform that someone added a moment ago, before the loop has noticed it."""
-        if name and name not in self.by_name and self.refresh:
-            await self.refresh()
+    async def open_if_new(self, name: str) -> None:
+        """Open a platform that someone added a moment ago, without waiting until the loop notices it."""
+        if name and name not in self.by_name and self.open_new:
+            await self.open_new()
 
     def get(self, name: str) -> Platform:
         """Return a platform by its name; raise NotFound if there is none now."""

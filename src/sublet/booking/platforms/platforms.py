@@ -89,6 +89,7 @@ class Platforms:
 
     async def open_for(self, name: str, person: Person) -> Platform:
         """Return a platform that a person may use; raise NotInvited or NotAllowed if they may not."""
+        await self.platforms.open_if_new(name)
         platform = self.platforms.get(name)
         if person.guest and name not in await self.guests.list_shared_with(person):
             raise NotInvited(platform=name)

@@ -168,7 +168,7 @@ def _read_host(
     return SiteNode(node, tuple(queues), here=is_here)
 
 
-def find_closed(text: str) -> frozenset[str]:
+def find_closed_queues(text: str) -> frozenset[str]:
     """Return the queues in `qhost -q -F -xml` that an operator has disabled or suspended on all of their hosts."""
     states: dict[str, list[str]] = {}
     for queue in parse(text).iter("queue"):

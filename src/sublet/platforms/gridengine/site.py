@@ -34,7 +34,7 @@ def read_site(answers: Mapping[str, str]) -> GridSite:
     values = read.read_host_values(answers.get("hosts", ""))
     return GridSite(
         nodes=read.read_nodes(answers.get("nodes", ""), values, complexes),
-        queues=read.read_queues(answers.get("queues", ""), read.find_closed(answers.get("nodes", ""))),
+        queues=read.read_queues(answers.get("queues", ""), read.find_closed_queues(answers.get("nodes", ""))),
         environments=read.read_environments(answers.get("environments", "")),
         complexes=complexes,
     )
