@@ -209,10 +209,14 @@ LIMITS: tuple[list[dict[str, Any]], ...] = (
         {"type": "Container", "maxLimitRequestRatio": {"cpu": "2", "memory": "2"}},
         {"type": "Pod", "max": {"cpu": "1500m", "memory": "1Gi"}, "min": {"memory": "256Mi"}},
     ],
+    [  # GPUs, of which its node has none: no container may be given any by default
+        {"type": "Container", "max": {"cpu": "1", "memory": "512Mi", "example.com/gpu": "1"}},
+        {"type": "Pod", "max": {"example.com/tpu": "1", "ephemeral-storage": "1Gi"}},
+    ],
 )
 
 
-@pytest.mark.parametrize("limits", LIMITS, ids=["containers", "pods"])
+@pytest.mark.parametrize("limits", LIMITS, ids=["containers", "pods", "gpus"])
 async def test_a_session_keeps_to_the_limits_of_a_namespace(
     namespace: Namespace, trial: ConformanceTrial, limits: list[dict[str, Any]]
 ) -> None:

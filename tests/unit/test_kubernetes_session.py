@@ -14,10 +14,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from sublet.booking.model.job import State
 from sublet.booking.model.session import Usage
-from sublet.kernel.errors import PlatformUnreachable
+from sublet.kernel.errors import PlatformRefused, PlatformUnreachable
 from sublet.platforms.kubernetes import watch
 from sublet.platforms.kubernetes.api import ApiServer, ListExpired, ObjectMissing
 from sublet.platforms.kubernetes.jobs import SessionJobs
@@ -230,6 +231,41 @@ async def test_what_a_watch_has_forgotten_and_a_server_that_was_away_are_listed_
     api = PlayedApi([away, listed(2, pod("d", 2, "k2"))], [])
     _, labels = await watched_by(api, lambda seen: bool(seen.find("k2")))
     assert labels == ["k2"]
+
+
+class RefusingApi(PlayedApi):
+    """An API server that lets us list and not watch."""
+
+    async def list(self, path: str, **query: str) -> Any:
+        return listed(1)
+
+    @asynccontextmanager
+    async def watch(self, path: str, **query: str) -> AsyncIterator[Any]:
+        raise PlatformRefused(platform="lab", why='User "alice" cannot watch resource "jobs"')
+        yield
+
+
+async def test_a_watch_that_is_refused_is_tried_less_and_less_often_and_logged_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pauses: list[float] = []
+    api, was = RefusingApi([], []), asyncio.sleep
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        await was(0)
+
+    monkeypatch.setattr(watch.asyncio, "sleep", sleep)
+    watched = WatchedObjects(api, "jobs", "me", lambda label: None)  # type: ignore[arg-type]
+    with capture_logs() as logged:
+        task = asyncio.create_task(watched.run())
+        while len(pauses) < 8:
+            await was(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    assert pauses[:8] == [1, 2, 4, 8, 16, 30, 30, 30]
+    assert [line["event"] for line in logged] == ["watch.failed"]
+    assert not watched.is_live
 
 
 class ExpiringApi(ApiServer):

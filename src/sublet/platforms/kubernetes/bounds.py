@@ -13,6 +13,8 @@ from sublet.platforms.kubernetes.api import ApiServer, Object
 
 LITTLE = {"cpu": "0", "memory": "16Mi"}  # requests of the helper containers
 MOST = {"cpu": "200m", "memory": "128Mi"}
+DISK, MOST_DISK = "ephemeral-storage", "64Mi"  # a helper's disk, where that is limited
+NONE = Decimal(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,7 @@ class PodBounds:
     most: Mapping[str, Decimal] = field(default_factory=dict)
     most_together: Mapping[str, Decimal] = field(default_factory=dict)
     even: frozenset[str] = frozenset()  # resources whose limits must be near their requests
+    others: frozenset[str] = frozenset()  # besides cores and memory: a container that doesn't say is given some of them
 
     def size_helper(self) -> Object:
         """Return the requests and limits of a helper container."""
@@ -33,16 +36,34 @@ class PodBounds:
             limits[name] = min(most, self.most.get(name, most))
             little = max(parse_quantity(LITTLE[name]), self.least.get(name, Decimal(0)))
             requests[name] = limits[name] if name in self.even else min(little, limits[name])
+        for name in self.others - {DISK}:
+            requests[name] = limits[name] = self.least.get(name, NONE)
+        if self._limits_disk:
+            most = max(parse_quantity(MOST_DISK), self.least.get(DISK, NONE))
+            limits[DISK] = min(most, self.most.get(DISK, most))
+            requests[DISK] = limits[DISK] if DISK in self.even else self.least.get(DISK, NONE)
         return {"requests": _write(requests), "limits": _write(limits)}
 
+    @property
+    def _limits_disk(self) -> bool:
+        return DISK in self.most or DISK in self.most_together
+
     def size_main(self, amounts: Mapping[str, str]) -> Object:
-        """Return the requests and limits of the program: what was offered, or the least that there is."""
-        sized = dict(amounts)
-        for name, amount in amounts.items():
-            least = max(self.least.get(name, Decimal(0)), self.least_together.get(name, Decimal(0)))
+        """Return the requests and limits of the program: what was offered, or the least that there is.
+
+        Of what wasn't asked for, such as GPUs, it gets the least, and not the namespace's default. Disk that wasn't
+        asked for is only limited.
+        """
+        unasked = self.others if self._limits_disk else self.others - {DISK}
+        sized = {**dict.fromkeys(unasked, "0"), **amounts}
+        for name, amount in sized.items():
+            least = max(self.least.get(name, NONE), self.least_together.get(name, NONE))
             if parse_quantity(amount) < least:
                 sized[name] = write_quantity(least)
-        return {"requests": sized, "limits": dict(sized)}
+        limits = dict(sized)
+        if DISK not in amounts and (most := self.find_most(DISK)):
+            limits[DISK] = str(most)
+        return {"requests": sized, "limits": limits}
 
     def find_most(self, name: str) -> int | None:
         """Return the most of a resource that a session may have, in whole units; None if there is no bound."""
@@ -61,6 +82,7 @@ def read_bounds(ranges: Iterable[Mapping[str, Any]]) -> PodBounds:
     least_together: dict[str, Decimal] = {}
     most: dict[str, dict[str, Decimal]] = {"Container": {}, "Pod": {}}
     even: set[str] = set()
+    named: set[str] = set()
     for each in (limit for listed in ranges for limit in (listed.get("spec") or {}).get("limits") or ()):
         kind = each.get("type")
         if kind not in most:
@@ -71,7 +93,9 @@ def read_bounds(ranges: Iterable[Mapping[str, Any]]) -> PodBounds:
         for name, bound in (each.get("min") or {}).items():
             target[name] = max(parse_quantity(bound), target.get(name, Decimal(0)))
         even |= set(each.get("maxLimitRequestRatio") or ())
-    return PodBounds(least, least_together, most["Container"], most["Pod"], frozenset(even))
+        named |= {name for part in ("max", "min", "default", "defaultRequest") for name in each.get(part) or ()}
+    others = frozenset(named - MOST.keys())
+    return PodBounds(least, least_together, most["Container"], most["Pod"], frozenset(even), others)
 
 
 async def find_bounds(api: ApiServer) -> PodBounds:

@@ -55,6 +55,8 @@ class NodeChoice:
                 yield self._miss_label(view, label, request)
         for name, count in read_licenses(request.scheduler.licenses).items():
             most = max((counts.get(self.licenses[name], 0) for counts in view.counts.values()), default=0)
+            bound = view.bounds.find_most(self.licenses[name])
+            most = most if bound is None else min(most, bound)
             if count > most:
                 message = f"{self.platform} has at most {most} licenses of {name} on a node; {count} were asked for."
                 unseen = f"{self.platform}: {UNSEEN} licenses of {name}."

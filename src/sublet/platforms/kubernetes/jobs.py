@@ -126,6 +126,11 @@ class SessionJobs:
 
     # Looking
 
+    @property
+    def is_watching(self) -> bool:
+        """Whether the watches report everything that happens now."""
+        return self.pods.is_live and self.jobs.is_live
+
     async def refresh(self) -> None:
         """List the objects whose watch isn't live at the moment."""
         for watched in (self.jobs, self.pods):

@@ -62,7 +62,7 @@ class KubernetesOffers:
         if not nodes:
             return [Reason("urn:not-supported", "platform", describe_nothing(view, self.platform))]
         seen = replace(self, version=view.version)
-        reasons = [*seen.unfit(request), *self._find_closed_ports(view, request)]
+        reasons = [*seen.unfit(request), *self.find_closed_ports(view, request)]
         return reasons or [*self.choice.find_missing(view, request)]
 
     def _find_excess(self, request: Request, nodes: Sequence[Node]) -> list[Reason]:
@@ -97,7 +97,8 @@ class KubernetesOffers:
                 why = f"{self.platform}: the quota of {view.namespace} allows less {name} than {count} such nodes have."
                 yield Reason(LIMIT, f"compute.{name}.min", why, str(wanted), str(most), str(most // count))
 
-    def _find_closed_ports(self, view: ClusterView, request: Request) -> Iterator[Reason]:
+    def find_closed_ports(self, view: ClusterView, request: Request) -> Iterator[Reason]:
+        """Yield why nobody could connect to the session, if someone is to."""
         executable = request.executable
         ports = ((executable.fields.get("network") or {}) if executable else {}).get("ports") or ()
         listens = executable and (executable.kind == "interactive" or any(port.get("access") for port in ports))

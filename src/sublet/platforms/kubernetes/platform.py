@@ -223,8 +223,9 @@ class Kubernetes(Platform):
         )
 
     def unfit(self, request: Request) -> Sequence[Reason]:
-        """Return why the request could never run here: by its number of nodes, labels or licences."""
-        return [*self._offers.unfit(request)]
+        """Return why the request could never run here: by its number of nodes, labels, licences or ports."""
+        closed = self._offers.find_closed_ports(self._view, request) if self._view else ()
+        return [*self._offers.unfit(request), *closed]
 
     def can_take(self, option: str) -> bool:
         """Whether the option is supported: labels of nodes, the GPU type, and licences."""
@@ -310,7 +311,7 @@ class Kubernetes(Platform):
         return replace(state, connector=Connector(connects, "AVAILABLE", "HTTP", f"unix:{path}"))
 
     async def news(self) -> Sequence[str] | None:
-        """Return the sessions that the watches have reported on since the last call; None at first."""
+        """Return the sessions that the watches have reported on since the last call; None if they miss something."""
         jobs = await self._connect()
         changed = {label for label in jobs.changed if label}
         jobs.changed.difference_update(changed)
@@ -318,7 +319,8 @@ class Kubernetes(Platform):
         for key in keys:  # ended sessions whose removal was interrupted
             if self._session(key).ended and jobs.jobs.find(label_of(key)):
                 await jobs.remove(key)
-        return keys if self._link and self._link.has_told_before() else None
+        has_told = self._link is not None and self._link.has_told_before()
+        return keys if has_told and (keys or jobs.is_watching) else None
 
     async def cancel(self, ids: Sequence[str], by: str) -> None:
         """Stop these sessions: the keeper of each pod stops all its processes; waiting ones are removed."""

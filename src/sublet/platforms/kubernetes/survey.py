@@ -78,6 +78,7 @@ class ClusterView:
     sees_nodes: bool = False
     quota: QuotaRoom | None = None
     bounds: PodBounds = NO_BOUNDS  # of each pod, by the namespace's LimitRanges
+    gpu: str = ""  # what a GPU is called there
     uses: tuple[PodUse, ...] = ()
     sees_all_pods: bool = False
     missing: tuple[str, ...] = ()  # what of MAY isn't allowed
@@ -113,6 +114,7 @@ async def look(api: ApiServer, owner: str, gpu: str, selector: Mapping[str, str]
         sees_nodes=nodes is not None,
         quota=read_quota(quotas or (), gpu, bounds),
         bounds=bounds,
+        gpu=gpu,
         uses=tuple(read_uses(pods, owner, gpu)),
         sees_all_pods=is_whole,
         missing=missing,
@@ -290,13 +292,13 @@ def limit_nodes(view: ClusterView, stated: Shape | None) -> Sequence[Node]:
     """Return the nodes to offer: the visible ones within the quota, or else the quota as one node."""
     quota = view.quota.most if view.quota else None
     if view.sees_nodes:
-        return [_bind(_within(node, quota, stated), view.bounds) for node in view.nodes]
+        return [_bind(_within(node, quota, stated), view) for node in view.nodes]
     if quota is None and stated is None:
         return ()
     whole = Node(view.namespace, UNBOUNDED, UNBOUNDED, 0 if stated else UNBOUNDED, 0)
     if stated:
         whole = Node(view.namespace, stated.cores, stated.memory, stated.gpus, 0)
-    bounded = _bind(_within(whole, quota, None), view.bounds)
+    bounded = _bind(_within(whole, quota, None), view)
     gpus = 0 if bounded.gpus == UNBOUNDED else bounded.gpus
     return [Node(view.namespace, bounded.cores, bounded.memory, gpus, 0)]
 
@@ -315,13 +317,10 @@ def share_quota(nodes: Sequence[Node], quota: QuotaRoom | None) -> Sequence[Node
     return shared
 
 
-def _bind(node: Node, bounds: PodBounds) -> Node:
+def _bind(node: Node, view: ClusterView) -> Node:
     """Return a node cut to what the namespace allows one pod."""
-    most = {
-        "cores": bounds.find_most("cpu"),
-        "memory": bounds.find_most("memory"),
-        "disk": bounds.find_most("ephemeral-storage"),
-    }
+    names = {"cores": "cpu", "memory": "memory", "gpus": view.gpu, "disk": "ephemeral-storage"}
+    most = {amount: view.bounds.find_most(name) for amount, name in names.items()}
     return replace(node, **{name: min(getattr(node, name), bound) for name, bound in most.items() if bound is not None})
 
 

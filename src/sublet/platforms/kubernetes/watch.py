@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -75,24 +76,32 @@ class WatchedObjects:
 
     async def run(self) -> None:
         """Watch, and start again whenever a watch ends, until cancelled."""
-        pause = self._pause
+        pause, logged = self._pause, ""
         while True:
+            began = time.monotonic()
             try:
                 answer = await self._list()
                 self._take_list(answer)
                 self._listed = _version(answer)
-                pause = self._pause
                 await self._watch(str(answer["metadata"].get("resourceVersion", "")))
             except (SubletError, ObjectMissing) as error:
-                log.warning("watch.failed", platform=self._api.platform, kind=self._kind, why=str(error))
+                if (why := str(error)) != logged:  # the same failure again and again is one line
+                    log.warning("watch.failed", platform=self._api.platform, kind=self._kind, why=why)
+                logged = why
             self.is_live = False
+            if time.monotonic() - began > SLOWEST:  # it worked for a while, so that this is a new failure
+                pause, logged = self._pause, ""
             await asyncio.sleep(pause)
             pause = min(2 * pause, SLOWEST)
 
     async def _watch(self, version: str) -> None:
-        """Follow the list from a version on, by one watch after another, until the version has expired."""
+        """Follow the list from a version on, by one watch after another.
+
+        Return when the version has expired, or a watch ends as soon as it has begun.
+        """
         with suppress(ListExpired):
             while True:
+                began = time.monotonic()
                 async with self._api.watch(
                     self._api.path_of(self._kind), resourceVersion=version, **self._query
                 ) as events:
@@ -100,6 +109,8 @@ class WatchedObjects:
                     async for event in events:
                         version = event["object"]["metadata"]["resourceVersion"]
                         self._take(event)
+                if time.monotonic() - began < self._pause:
+                    return
 
     def _take(self, event: Object) -> None:
         changed, kind = event["object"], event["type"]
