@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,19 +11,24 @@ from pathlib import Path
 import pytest
 
 from sublet.booking.model.marks import NONE, PAUSED
-from sublet.booking.model.offer import Node, Take
+from sublet.booking.model.offer import Node, Reason, Take
 from sublet.booking.model.request import Compute, Range, Request, Window
 from sublet.booking.model.scheduler import SchedulerOptions
 from sublet.booking.model.session import EndKind
 from sublet.booking.model.shape import Amounts, Shape
 from sublet.platforms.batch.fitting import find_untyped
 from sublet.platforms.batch.planning import SitePlan, windows_ahead, windows_now
+from sublet.platforms.batch.site import SiteNode
 from sublet.platforms.batch.states import SiteLook, judge
 from sublet.platforms.oar import readers as read
-from sublet.platforms.oar.offers import share_memory
+from sublet.platforms.oar.offers import limit_hosts, share_memory
 from sublet.platforms.oar.options import OarWish, words_for, words_to_reserve
+from sublet.platforms.oar.platform import Oar
+from sublet.platforms.oar.queues import OarQueues
 from sublet.platforms.oar.states import STATES, describe_error
+from sublet.reach.port import Command, Outcome
 
+pytestmark = pytest.mark.anyio
 RECORDED = Path(__file__).parent.parent / "recorded" / "oar"
 KEY = "4f0c1bd4-52a5-4b6c-9b0d-0d6f5a1f7a0"
 GIB, HOUR = 1 << 30, timedelta(hours=1)
@@ -166,3 +172,76 @@ def test_only_what_may_start_now_is_left_to_the_queue() -> None:
     assert windows_now(request, NOW) == []
     assert windows_now(request, NOW + 1.5 * HOUR) == [Window(NOW + 1.5 * HOUR, NOW + 2 * HOUR)]
     assert windows_ahead(request, NOW) == [Window(NOW + HOUR, NOW + 2 * HOUR)]
+
+
+def test_where_nodes_differ_only_those_with_enough_memory_and_disk_are_asked_for() -> None:
+    nodes = [SiteNode(Node(f"c{number}", 8, number * GIB, 0, GIB), ()) for number in (2, 4, 8)]
+    wanted = Amounts(Shape(1, 3 * GIB), time=HOUR)
+    assert limit_hosts(Amounts(Shape(1, GIB)), nodes) == ""
+    assert limit_hosts(Amounts(Shape(1, 9 * GIB)), nodes) == ""
+    assert limit_hosts(Amounts(Shape(1, 5 * GIB)), nodes) == "network_address IN ('c8')"
+    hosts = limit_hosts(wanted, nodes)
+    words = words_for(OarWish("", wanted, hosts=hosts), SchedulerOptions(), "x=1")
+    assert words[-2:] == ("-p", "(x=1) AND (network_address NOT IN ('c2'))")
+    busy = SitePlan(tuple(nodes), tuple(Take(f"c{n}", NOW, NOW + HOUR, cores=8) for n in (4, 8)))
+    assert busy.find_start(wanted, HOUR, [Window(NOW, NOW + 3 * HOUR)]) == NOW + HOUR
+
+
+class AnsweringReach:
+    """A site whose queues `default` and `closed` exist, and the last of them is disabled."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def run_all(self, commands: Sequence[Command[Outcome]]) -> list[Outcome]:
+        conditions = [command.argv[-1] for command in commands]
+        self.asked += conditions
+        resource = b'{"1": {"resource_id": 1, "network_address": "c1", "core": 1, "state": "Alive"}}'
+        return [Outcome(0, resource if self._holds(condition) else b"{}", b"") for condition in conditions]
+
+    @staticmethod
+    def _holds(condition: str) -> bool:
+        is_absent = "NOT EXISTS" in condition
+        return ("'closed'" in condition and not is_absent) or ("'nowhere'" in condition and is_absent)
+
+
+async def test_a_queue_that_is_disabled_or_not_there_takes_no_jobs_and_is_asked_for_rarely() -> None:
+    queues, reach = OarQueues(), AnsweringReach()
+
+    async def find(queue: str) -> str:
+        refusal = await queues.find_refusal("site", reach, queue, HOUR)  # type: ignore[arg-type]
+        return refusal.message if refusal else ""
+
+    for _ in range(2):
+        assert await find("default") == ""
+        assert await find("closed") == "site takes no jobs in the queue closed now: it is disabled."
+        assert await find("nowhere") == "site has no queue nowhere."
+    assert len(reach.asked) == 6
+    assert await find("x' OR '1'='1") == "site has no queue x' OR '1'='1."
+    assert len(reach.asked) == 6, "what is no name gets into no condition"
+    queues.forget()
+    await find("closed")
+    assert len(reach.asked) == 8
+
+
+async def test_what_somebody_else_reserved_meanwhile_is_planned_around_once_more(tmp_path: Path) -> None:
+    oar = Oar(name="site", host="h", user="u")
+    refusal = Reason("urn:refused-by-platform", "schedule", "OAR reserves nothing for it: no")
+    plans = [plan(), replace(plan(), takes=())]
+    tried: list[SitePlan] = []
+
+    async def reserve(by: SitePlan) -> Reason | None:
+        tried.append(by)
+        return refusal
+
+    async def replan() -> SitePlan | None:
+        return plans[1]
+
+    async def stay() -> SitePlan | None:
+        return plans[0]
+
+    assert await oar.reserve_by_plan(plans[0], reserve, replan) == refusal
+    assert tried == plans
+    tried.clear()
+    assert await oar.reserve_by_plan(plans[0], reserve, stay) == refusal
+    assert tried == plans[:1], "the plan is as it was: it was refused for another reason"

@@ -136,9 +136,14 @@ def find_excess(request: Request, queue: SiteQueue, nodes: Sequence[SiteNode], p
         message = f"{where} takes jobs of {queue.min_nodes} nodes or more, and {wanted.nodes.max} were asked for."
         nearest = str(queue.min_nodes)
         return Reason(LIMIT, "compute.nodes.max", message, str(wanted.nodes.max), nearest, nearest, platform)
-    if not any(_holds(node, request) for node in nodes):
+    able = sum(_holds(node, request) for node in nodes)
+    if not able:
         message = f"{where} has no node with all that was asked for of one node together."
         return Reason(LIMIT, "compute", message, platform=platform)
+    if able < wanted.nodes.min:
+        count = "one node" if able == 1 else f"{able} nodes"
+        message = f"{where} has {count} with all that was asked for of each, and {wanted.nodes.min} were asked for."
+        return Reason(LIMIT, "compute.nodes.min", message, str(wanted.nodes.min), str(able), str(able), platform)
     if queue.max_time and request.duration > queue.max_time:
         long, most = describe_duration(request.duration), describe_duration(queue.max_time)
         message = f"{where} lets jobs run for {most} at most, and {long} was asked for."

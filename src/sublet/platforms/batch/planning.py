@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from sublet.booking.model.calendar import Calendar
 from sublet.booking.model.offer import Node, Take
 from sublet.booking.model.request import Request, Window
-from sublet.booking.model.shape import Amounts, Shape
+from sublet.booking.model.shape import Amounts, Shape, is_enough
 from sublet.booking.model.windows import last_start, windows_of
 from sublet.platforms.batch.fitting import HORIZON
 from sublet.platforms.batch.site import SiteNode
@@ -29,7 +29,9 @@ class SitePlan:
 
     def find_start(self, amounts: Amounts, time: timedelta, windows: Sequence[Window]) -> datetime | None:
         """Return the earliest whole second in these windows from which there is room for `time`, or None."""
-        calendar = Calendar([_count_only(each.node) for each in self.nodes if each.here])
+        sizes = Shape(0, amounts.shape.memory, 0, amounts.shape.disk)
+        able = [each.node for each in self.nodes if each.here and is_enough(each.node, sizes)]
+        calendar = Calendar([_count_only(node) for node in able])
         calendar.put("planned", self.takes)
         slot = calendar.earliest(Shape(amounts.shape.cores, 0, amounts.shape.gpus), amounts.nodes, time, windows)
         return round_up(slot.start) if slot else None

@@ -15,13 +15,15 @@ from typing import ClassVar, Literal
 from pydantic import Field, PrivateAttr
 
 from sublet.booking.model.job import Job, JobState, State
+from sublet.booking.model.offer import Reason
+from sublet.booking.model.request import Request
 from sublet.booking.model.session import CONTINUED, HELD, RELEASED, STOPPED
 from sublet.kernel.errors import LoginNeeded, PlatformRefused, PlatformUnreachable, QueueFull
 from sublet.platforms.batch import commands as to
 from sublet.platforms.batch.failures import Failures
 from sublet.platforms.batch.fetching import FarCache
 from sublet.platforms.batch.fields import Name, PilotLines
-from sublet.platforms.batch.fitting import UNREACHED
+from sublet.platforms.batch.fitting import UNREACHED, find_closed
 from sublet.platforms.batch.guest import GuestDirectory, own_name
 from sublet.platforms.batch.job import Submission, Surroundings
 from sublet.platforms.batch.kept import DIRECTORY_TOOLS, SIF_TOOLS, KeptFiles
@@ -116,7 +118,7 @@ class BatchPlatform(TransferSettings):
     _pace: Pace = PrivateAttr()
     _surveyor: Surveyor = PrivateAttr()
     _kept: KeptFiles = PrivateAttr()
-    _manners: Manners = PrivateAttr()
+    _manners: Manners = PrivateAttr(default=Manners())
     _cache: FarCache | None = PrivateAttr(default=None)
 
     async def open(self, home: Path) -> None:
@@ -173,8 +175,13 @@ class BatchPlatform(TransferSettings):
             if self._has_signed_in_since():
                 self._surveyor.expire()
             tools = to.where_tools_are(self.path, self.modules, self.tool_modules)
-            await self._surveyor.look(self.reach, to.to_survey(self.scheduler, root, tools, self.site_file))
+            await self._surveyor.look(self.reach, to.to_survey(self._surveying, root, tools, self.site_file))
             self._heed()
+
+    @property
+    def _surveying(self) -> Scheduler:
+        """The scheduler as this platform's settings have it surveyed."""
+        return self.scheduler
 
     def _has_signed_in_since(self) -> bool:
         """Whether a person has signed in since the last survey, after which other things may be accessible."""
@@ -196,6 +203,11 @@ class BatchPlatform(TransferSettings):
     def connects(self) -> bool:
         """Whether connections to ports on its nodes are possible: through the shared login, or directly."""
         return self.shared or not self.host
+
+    def unfit(self, request: Request) -> Sequence[Reason]:
+        """Return why nobody could connect to the session, if someone is to."""
+        closed = find_closed(request, self.name, self._manners.interactive, self.connects)
+        return [closed] if closed else []
 
     # Shared files
 

@@ -16,11 +16,12 @@ from pydantic import BeforeValidator, Field, PrivateAttr
 from sublet.booking.model.offer import Booked, Offer, Reason
 from sublet.booking.model.request import Request, Window
 from sublet.kernel.errors import PlatformUnreachable
-from sublet.platforms.batch.planning import round_up, windows_ahead
+from sublet.platforms.batch.planning import SitePlan, round_up, windows_ahead
 from sublet.platforms.batch.platform import BatchPlatform
 from sublet.platforms.batch.reservations import Reservations
 from sublet.platforms.port import Duration
 
+REFUSED = "urn:refused-by-platform"
 NAMED = 4  # times as long for a request that names the platform
 USUAL = 4  # the default of how many reservations are held at once
 W = TypeVar("W")  # what is requested of the scheduler in one queue
@@ -93,11 +94,26 @@ class ReservingPlatform(BatchPlatform):
             return None
         if answer.refusal:
             message = f"{self.scheduler.title} reserves nothing for it: {answer.refusal}"
-            return Reason("urn:refused-by-platform", "schedule", message, platform=self.name)
+            return Reason(REFUSED, "schedule", message, platform=self.name)
         return replace(offer, latest_start=offer.start, terms=Booked(reservation=key))
 
     def _find_limit(self, is_named: bool) -> timedelta:
         return self.reserves_within * (NAMED if is_named else 1)
+
+    async def reserve_by_plan(
+        self,
+        plan: SitePlan,
+        reserve: Callable[[SitePlan], Awaitable[Offer | Reason | None]],
+        replan: Callable[[], Awaitable[SitePlan | None]],
+    ) -> Offer | Reason | None:
+        """Reserve by a plan; if that is refused because someone else was faster, once more by a newer plan."""
+        answer = await reserve(plan)
+        if not isinstance(answer, Reason) or answer.kind != REFUSED:
+            return answer
+        newer = await replan()
+        if newer is None or newer == plan:
+            return answer
+        return await reserve(newer) or answer
 
     async def reserve_in_first(
         self, wishes: Iterable[W], reserve: Callable[[W], Awaitable[Offer | Reason | None]], is_named: bool = False

@@ -171,6 +171,22 @@ class GridEngine(ReservingPlatform):
         way: str,
         now: datetime,
     ) -> Offer | Reason | None:
+        return await self.reserve_by_plan(
+            plan,
+            lambda plan: self._reserve_by(request, wishes, plan, site, window, way, now),
+            lambda: self._find_plan(site, now),
+        )
+
+    async def _reserve_by(
+        self,
+        request: Request,
+        wishes: Sequence[GridWish],
+        plan: SitePlan,
+        site: GridSite,
+        window: Window,
+        way: str,
+        now: datetime,
+    ) -> Offer | Reason | None:
         alone = replace(request, windows=(window,), recurring=(), parts=1)
         is_named = request.platform == self.name
 

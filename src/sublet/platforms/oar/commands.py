@@ -19,7 +19,12 @@ AWAY = re.compile(  # the server or its database is away or overloaded: it is tr
     r"|could not connect to server|too many (clients|connections)|server closed the connection",
     re.IGNORECASE,
 )
-SURVEY = {"nodes": Command(("oarnodes", "-J"), as_is, calls=1)}
+
+
+def to_survey(properties: str = "") -> dict[str, Command[Outcome]]:
+    """Ask for all nodes, or those with certain properties."""
+    which = ("--sql", f"({properties})") if properties else ()
+    return {"nodes": Command(("oarnodes", "-J", *which), as_is, calls=1)}
 
 
 def to_queue(failures: Failures) -> Command[Rows]:

@@ -22,6 +22,7 @@ class OarWish:
     queue: str
     amounts: Amounts
     core: str = "core"  # the site's name for a resource that is a core
+    hosts: str = ""  # a condition for the nodes that are large enough; empty: all are
 
     @property
     def limit(self) -> timedelta:
@@ -43,7 +44,7 @@ def words_for(wish: OarWish, asked: SchedulerOptions, constraint: str = "") -> t
     words += ["-q", wish.queue] if wish.queue and wish.queue != DEFAULT_QUEUE else []
     words += ["--project", asked.project] if asked.project else []
     model = f"gpu_model = '{asked.gpu_type}'" if asked.gpu_type else ""
-    properties = " AND ".join(f"({each})" for each in (constraint, model) if each)
+    properties = " AND ".join(f"({each})" for each in (constraint, model, wish.hosts) if each)
     words += ["-p", properties] if properties else []
     words += ["--array", str(wish.amounts.parts)] if wish.amounts.parts > 1 else []
     return tuple(words)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from sublet.booking.model.job import Job
 from sublet.booking.model.offer import Answer, Offer, Reason
@@ -29,8 +29,9 @@ from sublet.platforms.batch.scheduler import Answers, Scheduler
 from sublet.platforms.batch.site import SiteNode, SiteQueue, list_choices, note_absent
 from sublet.platforms.oar import commands as to
 from sublet.platforms.oar import readers as read
-from sublet.platforms.oar.offers import share_memory
+from sublet.platforms.oar.offers import limit_hosts, share_memory
 from sublet.platforms.oar.options import TAKEN, OarWish, words_for, words_to_reserve
+from sublet.platforms.oar.queues import OarQueues
 from sublet.platforms.oar.scheduler import OAR
 from sublet.platforms.port import Memory, Survey
 from sublet.systems.model.probe import Live
@@ -54,6 +55,7 @@ class Oar(ReservingPlatform):
     node_memory: Memory = Field(
         default=4 << 30, gt=0, description="The memory of a node, where OAR has no property `memnode` or `mem` for it."
     )
+    _queues: OarQueues = PrivateAttr(default_factory=OarQueues)
 
     # Survey
 
@@ -77,13 +79,26 @@ class Oar(ReservingPlatform):
 
     async def probe(self, tools: Mapping[str, str]) -> Live:
         """Ask for the site's queues, limits, nodes and tools now, which needs a login."""
-        return await probe_site(self.name, self.kind, self.reach, self.scheduler, tools, self._read_site)
+        live = await probe_site(self.name, self.kind, self.reach, self._surveying, tools, self._read_site)
+        queue = self.queue or read.DEFAULT_QUEUE
+        is_closed = await self._queues.find_refusal(self.name, self.reach, queue, timedelta(0))
+        return replace(live, queues=()) if is_closed else live
 
     def _read_site(self, answers: Answers) -> tuple[Sequence[SiteQueue], Sequence[SiteNode]]:
         nodes = read.read_nodes(read.read_resources(answers.get("nodes", "")), self.node_memory)
         return (SiteQueue(name := self.queue or read.DEFAULT_QUEUE, default=True),), [
             replace(node, queues=(name,)) for node in nodes
         ]
+
+    @property
+    def _surveying(self) -> Scheduler:
+        """OAR, whose survey lists only nodes with the properties of the settings."""
+        return replace(OAR, survey=to.to_survey(self.properties))
+
+    def expire_survey(self) -> None:
+        """Ask OAR again at the next survey, also about its queues."""
+        super().expire_survey()
+        self._queues.forget()
 
     def can_take(self, option: str) -> bool:
         """Whether the option is the queue, the project or the GPU type."""
@@ -98,11 +113,13 @@ class Oar(ReservingPlatform):
         await self._look_around()
         nodes = self._list_nodes()
         queue = SiteQueue(request.scheduler.queue or self.queue or read.DEFAULT_QUEUE)
-        no = fitting.find_untyped(request, nodes, self.name)
+        no = await self._queues.find_refusal(self.name, self.reach, queue.name, self._manners.survey)
+        no = no or fitting.find_untyped(request, nodes, self.name)
         nodes = tuple(fitting.of_type(nodes, request.scheduler.gpu_type))
         if no := no or fitting.find_excess(request, queue, nodes, self.name):
             return Answer(reasons=(no,))
-        wish = OarWish(queue.name, share_memory(request.least, nodes), self._find_core())
+        hosts = limit_hosts(request.least, nodes)
+        wish = OarWish(queue.name, share_memory(request.least, nodes), self._find_core(), hosts)
         plan = await self._find_plan(now, nodes)
         answers = [self._predict(request, wish, plan, ways[0], now)]
         if plan and not request.after and self.reservations:
@@ -148,6 +165,15 @@ class Oar(ReservingPlatform):
     async def _reserve(
         self, request: Request, wish: OarWish, plan: SitePlan, window: Window, way: str, now: datetime
     ) -> Offer | Reason | None:
+        return await self.reserve_by_plan(
+            plan,
+            lambda plan: self._reserve_by(request, wish, plan, window, way, now),
+            lambda: self._find_plan(now, tuple(plan.nodes)),
+        )
+
+    async def _reserve_by(
+        self, request: Request, wish: OarWish, plan: SitePlan, window: Window, way: str, now: datetime
+    ) -> Offer | Reason | None:
         start = plan.find_start(wish.amounts, wish.limit, [window])
         if start is None:
             return None
@@ -175,7 +201,8 @@ class Oar(ReservingPlatform):
         now = datetime.now(UTC)
         amounts = replace(job.amounts, time=max(timedelta(seconds=1), job.until - now))
         queue = job.scheduler.queue or self.queue
-        wish = OarWish(queue, share_memory(amounts, self._list_nodes()), self._find_core())
+        nodes = self._list_nodes()
+        wish = OarWish(queue, share_memory(amounts, nodes), self._find_core(), limit_hosts(amounts, nodes))
         self.check_room(key)
         words = words_for(wish, self._list_options(job), self.properties)
         if job.reservation:

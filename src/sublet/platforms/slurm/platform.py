@@ -198,12 +198,15 @@ class Slurm(ReservingPlatform):
         return await self.reserve_in_first(wishes, reserve_in, is_named)
 
     def unfit(self, request: Request) -> Sequence[Reason]:
-        """Return the scheduler options that the site refuses, or that don't fit with booked nodes."""
+        """Return why nobody could connect, and the scheduler options that the site or booked nodes don't take."""
         asked = request.scheduler if request.scheduler.queue != self.queue else replace(request.scheduler, queue="")
         refused = refusals(asked, self.refuses, is_booked=self.terms == "booked")
         return [
-            Reason("urn:not-supported", field, f"{self.name}: {field}: {why}.", nearest=f"leave {field} out")
-            for field, why in refused
+            *super().unfit(request),
+            *(
+                Reason("urn:not-supported", field, f"{self.name}: {field}: {why}.", nearest=f"leave {field} out")
+                for field, why in refused
+            ),
         ]
 
     def can_take(self, option: str) -> bool:
