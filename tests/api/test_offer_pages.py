@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from typing import Any
 
 import httpx2
@@ -76,3 +77,21 @@ async def test_every_offer_is_in_the_picture_and_in_the_table_and_the_first_is_a
         assert f'text-anchor="middle">{number}</text>' in text, number
         assert f"<td>Offer {number}:" in table, number
     assert text.index("/accept") < text.index('<svg class="calendar"')
+
+
+async def test_the_page_the_api_and_the_sdk_say_the_same_of_each_way(
+    eve: httpx2.AsyncClient, callers: Callers, service: Service
+) -> None:
+    before = await service.offers.open_offers(Person("eve"))
+    token = await token_on(eve, "/web/ask", "/web/ask")
+    shown = await eve.post("/web/ask", data={"token": token, "what": "notebook", "notebook": "data:,{}", "go": "ways"})
+    rows = re.findall(r'<th scope="row">(.*?)</th><td>(.*?)</td><td>(.*?)</td><td>(.*?)</td>', shown.text)
+    said = await (await callers.someone("eve")).post("/v1/offersets/ways", json={"notebook": "data:,{}"})
+    items = [each | {"possible": "yes" if each["possible"] else "no"} for each in said.json()["items"]]
+    assert [tuple(map(unescape, row)) for row in rows] == [tuple(each.values()) for each in items]
+    assert ("cluster", "kernel", "no", "it is not a Jupyter service") in rows
+    assert await service.offers.open_offers(Person("eve")) == before, "nothing is held"
+    typed = {"token": token, "document": "notebook: 'data:,{}'\n", "go": "ways"}
+    assert (await eve.post("/web/ask", data=typed)).text.count('<th scope="row">') == len(rows)
+    wrong = await eve.post("/web/ask", data=typed | {"document": "notebook: [1"})
+    assert (wrong.status_code, 'name="document"' in wrong.text) == (400, True)

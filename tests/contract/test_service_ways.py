@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sublet.booking.ways import OUTSIDE, WayFinding
+from sublet.booking.ways import OUTSIDE, OWN_IMAGE, SHARING, UNDECLARED, WayFinding
 from sublet.doors.ivoa.sessions import session_document
 from sublet.kernel.errors import NoOffers
 from sublet.people.model.person import Person
@@ -42,12 +42,12 @@ async def test_every_way_on_every_platform_is_possible_or_says_why_not(tmp_path:
         await give_tools(service)
         plain = await explain(service, ME, notebook="https://example.org/a.ipynb")
         assert plain["one", "papermill"].is_possible
-        assert plain["one", "kernel"].why == "it is no Jupyter service"
+        assert plain["one", "kernel"].why == "it is not a Jupyter service"
         assert plain["one", "podman"].why == "no image is named, and none is set for such requests"
-        assert plain["two", "papermill"].why == "there is no papermill and no python3"
+        assert plain["two", "papermill"].why == "papermill and python3 are not installed there"
         named = await explain(service, ME, notebook="https://example.org/a.ipynb", image="jupyter", platform="one")
         assert [key for key, each in named.items() if each.is_possible] == [("one", "podman")]
-        assert named["one", "papermill"].why == "it is to run in its image alone"
+        assert named["one", "papermill"].why == "an image was named, and it runs in that only"
         with pytest.raises(NoOffers) as refused:
             await explain(service, ME, notebook="https://example.org/a.ipynb", image="nothing")
         assert refused.value.reasons[0].message == "There is no image called nothing here; there are: jupyter."
@@ -149,6 +149,57 @@ async def test_every_kind_has_its_ways_on_every_sort_of_platform_and_the_others_
                 possible = {way for (where, way), each in found.items() if where == name and each.is_possible}
                 assert possible == ways, (what, name)
             assert all(each.is_possible or each.why for each in found.values()), what
+
+
+async def test_what_keeps_a_request_from_a_platform_altogether_is_why_none_of_its_ways_is_possible(
+    tmp_path: Path,
+) -> None:
+    platforms = {name: {"kind": "memory"} for name in ("one", "two", "three")}
+    async with serving(tmp_path, loop=False, mode="gateway", images=IMAGES, platforms=platforms) as service:
+        for name in ("one", "two"):
+            await allow(service, BOB.name, name=name)
+        await give_tools(service)
+        await service.drains.drain(ME, "two")
+        short = {"image": "jupyter", "run": ["true"]}
+        ways = await explain(service, BOB, **short)
+        asked = await ask(service, BOB, **short)
+        assert [key for key, each in ways.items() if each.is_possible] == [("one", "podman")]
+        for name in ("two", "three"):
+            said = {each.why for (platform, _), each in ways.items() if platform == name}
+            assert said == {reason.message for reason in asked.reasons if reason.platform == name}, name
+        optional = await explain(service, BOB, **short, platform="one", qos="high")
+        refused = await ask(service, BOB, **short, platform="one", qos="high")
+        assert {each.why for each in optional.values()} == {refused.reasons[0].message}
+
+
+async def test_what_is_not_contained_enough_for_a_gateway_says_what_it_lacks(tmp_path: Path) -> None:
+    platforms = {name: {"kind": "memory"} for name in ("machine", "hub")}
+    async with serving(tmp_path, loop=False, mode="gateway", platforms=platforms) as service:
+        await allow(service, BOB.name)
+        for name, tools in (("machine", ("python3", "podman", "ch-run")), ("hub", ("jupyter-kernel",))):
+            survey = await service.platforms.survey(name)
+            known = replace(survey, tools=dict.fromkeys(tools, ""), good_for=timedelta(hours=1))
+            service.platforms.surveys[name] = known
+        shared = await explain(service, BOB, image="ghcr.io/owner/a:1", run=["true"])
+        assert shared["machine", "podman"].is_possible
+        assert shared["machine", "charliecloud"].why == SHARING
+        own = await explain(service, BOB, image="/home/service/a.tar", run=["true"])
+        assert own["machine", "podman"].why == OWN_IMAGE
+        assert (await explain(service, BOB, notebook="data:,{}"))["hub", "kernel"].why == UNDECLARED
+
+
+async def test_a_way_that_an_image_rules_out_is_not_said_to_be_there_and_what_is_used_instead_is_the_best(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, loop=False, platforms={"one": {"kind": "memory"}}) as service:
+        survey = await service.platforms.survey("one")
+        tools = ("python3", "podman", "docker", "apptainer", "unsquashfs")
+        service.platforms.surveys["one"] = replace(survey, tools=dict.fromkeys(tools, ""), good_for=timedelta(hours=1))
+        ways = await explain(service, ME, image="https://example.org/a.sif", run=["true"])
+        assert ways["one", "docker"].why == "docker can't run this there, and apptainer is used instead"
+        bag = await explain(service, ME, bag={"tasks": [["true"]]})
+        assert all(each.is_possible or each.why for each in bag.values())
+        assert bag
 
 
 async def test_on_a_gateway_what_is_opened_runs_in_reviewed_images_alone(tmp_path: Path) -> None:

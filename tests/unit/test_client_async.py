@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
 from sublet.booking.views.moves import PauseView
-from sublet.booking.views.offers import ReasonView
+from sublet.booking.views.offers import ReasonView, RunWayList, RunWayView
 from sublet.booking.views.sessions import SessionPage
-from sublet.client import AsyncClient
+from sublet.client import AsyncClient, Client
 from sublet.kernel.errors import ClientClosed, NoOffers, NotFound, NotOverYet, ServiceUnreachable
 from tests.canned import ID, Canned, Said, a_no, a_session, a_yes, an_end, an_offer
 
@@ -62,6 +63,15 @@ async def test_lists_go_page_after_page(tmp_path: Path) -> None:
     with Canned({"GET /v1/sessions": pages}).serving(tmp_path) as url:
         async with AsyncClient(url) as client:
             assert [session.phase async for session in client.sessions()] == ["RUNNING", "COMPLETED"]
+
+
+async def test_ways_are_explained_by_both_clients(tmp_path: Path) -> None:
+    ways = (RunWayView(platform="far", way="podman", possible=False, why="podman is not installed there"),)
+    with Canned({"POST /v1/offersets/ways": Said(RunWayList(items=ways))}).serving(tmp_path) as url:
+        async with AsyncClient(url) as client:
+            assert await client.explain_ways(notebook="https://example.org/a.ipynb") == ways
+        with Client(url) as other:
+            assert await asyncio.to_thread(other.explain_ways, {"image": "a:1"}) == ways
 
 
 async def test_a_closed_client_says_that_it_is_closed(tmp_path: Path) -> None:

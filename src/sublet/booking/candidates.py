@@ -208,6 +208,17 @@ class Candidates:
             if (name in invited if person.guest else platform.serves(person.name))
         }
 
+    async def find_refusals(
+        self, person: Person, open_to: Mapping[str, Platform], request: Request
+    ) -> dict[str, Reason]:
+        """Return the platforms that a request can't use in any way, each with the first reason."""
+        bounds, refused = await self._find_bounds(person, open_to, request)
+        reasons = {reason.platform: reason for reason in reversed(refused)}
+        for name, most in bounds.items():
+            if not is_broker(open_to[name]) and (no := self._find_objection(open_to[name], request, most)):
+                reasons[name] = no
+        return reasons
+
     async def _find_bounds(
         self, person: Person, open_to: Mapping[str, Platform], request: Request
     ) -> tuple[dict[str, Bounds], list[Reason]]:

@@ -18,6 +18,7 @@ from sublet.annexes.views.annexes import PlanView
 from sublet.booking.calls import events, health, offers, platforms, sessions
 from sublet.booking.views.events import EventView
 from sublet.booking.views.health import HealthView
+from sublet.booking.views.offers import RunWayView
 from sublet.booking.views.platforms import PlatformView
 from sublet.client.address import find_address
 from sublet.client.aio_annexes import AsyncAnnex
@@ -96,6 +97,13 @@ class AsyncClient:
         """Ask for offers, by a document, a file, YAML text, or the short form's parameters; see `Client.ask`."""
         asked = await self._prepare(document, wishes)
         return AsyncOffers(self, await self.do(offers.ask(asked, keep_offers=keep_offers, key=key)))
+
+    @show_words(Wishes)
+    async def explain_ways(
+        self, document: Document | None = None, /, **wishes: Unpack[Wishes]
+    ) -> tuple[RunWayView, ...]:
+        """List all ways to run a request, on all platforms; see `Client.explain_ways`."""
+        return (await self.do(offers.explain_ways(await self._prepare(document, wishes)))).items
 
     @show_words(Wishes)
     async def run(

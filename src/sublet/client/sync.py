@@ -17,6 +17,7 @@ from sublet.annexes.views.annexes import PlanView
 from sublet.booking.calls import events, health, offers, platforms, sessions
 from sublet.booking.views.events import EventView
 from sublet.booking.views.health import HealthView
+from sublet.booking.views.offers import RunWayView
 from sublet.booking.views.platforms import PlatformView
 from sublet.client.address import find_address
 from sublet.client.annex_facts import lease_ask
@@ -109,6 +110,17 @@ class Client:
         """
         asked = self._prepare(document, wishes)
         return Offers(self, self.do(offers.ask(asked, keep_offers=keep_offers, key=key)))
+
+    @show_words(Wishes)
+    def explain_ways(self, document: Document | None = None, /, **wishes: Unpack[Wishes]) -> tuple[RunWayView, ...]:
+        """List all ways to run a request, on all platforms: which are possible, and why others are not.
+
+        Nothing is booked or held. It takes the same parameters as `ask`.
+
+            for way in client.explain_ways(notebook="analysis.ipynb"):
+                print(way.platform, way.way, way.possible, way.why)
+        """
+        return (self.do(offers.explain_ways(self._prepare(document, wishes)))).items
 
     @show_words(Wishes)
     def run(

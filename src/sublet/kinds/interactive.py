@@ -90,7 +90,7 @@ class Interactive(Kind):
         fields = executable.fields
         if fields.get("interface", "lab") != "lab":
             return [WayNeed("shell", ("python3",))]
-        lacks = "it is to run in its image alone" if fields.get(in_image.IMAGE) else ""
+        lacks = "an image was named, and it runs in that only" if fields.get(in_image.IMAGE) else ""
         hub = lacks or ("a hub's servers take no environment" if fields.get("environment") else "")
         own = [WayNeed("jupyter-lab", ("jupyter-lab",), lacks), WayNeed(HUB, (HUB,), hub)]
         there = WayNeed(SKAHA, (SKAHA,), skaha.find_lab_lack(executable, _find_named(executable)[0]))

@@ -56,7 +56,7 @@ class NotebookKind(Kind):
 
     def list_needs(self, executable: Executable) -> Sequence[WayNeed]:
         """Return the needs of papermill, of a kernel, and of papermill in an image."""
-        lacks = "it is to run in its image alone" if executable.fields.get(in_image.IMAGE) else ""
+        lacks = "an image was named, and it runs in that only" if executable.fields.get(in_image.IMAGE) else ""
         own = [WayNeed("papermill", ("papermill", "python3"), lacks), WayNeed("kernel", (KERNEL,), lacks)]
         return [*own, *in_image.list_needs(executable)]
 

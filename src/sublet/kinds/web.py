@@ -59,7 +59,7 @@ def list_ways(executable: Executable, recipe: Recipe, tools: Mapping[str, str]) 
 
 def list_needs(executable: Executable, recipe: Recipe) -> list[WayNeed]:
     """List the ways to run the application, on any platform."""
-    lacks = "it is to run in its image alone" if executable.fields.get(in_image.IMAGE) else ""
+    lacks = "an image was named, and it runs in that only" if executable.fields.get(in_image.IMAGE) else ""
     own = [WayNeed(name, ("python3", name), lacks) for name in recipe.programs]
     if recipe.name == WEB:
         own = [WayNeed(WEB, ("python3",), lacks)]

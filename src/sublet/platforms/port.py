@@ -209,6 +209,10 @@ class Platform(BaseModel):
         """Return why this platform could never run the request; one that makes its own offers says it there too."""
         return ()
 
+    def refuse_way(self, request: Request, way: str) -> Reason | None:
+        """Return why this platform could never run the request in this way, though it could in others."""
+        return None
+
     @property
     def chains(self) -> bool:
         """Whether a job can wait in the queue until other jobs of the platform have succeeded: `Job.after`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
@@ -19,12 +20,12 @@ from sublet.booking.pages.scheduler import make_scheduler_fields
 from sublet.booking.standard_images import list_interfaces
 from sublet.kernel.document import parse_document
 from sublet.kernel.errors import SubletError
-from sublet.people.model.person import Person
 from sublet.web.drawing import clock_of, page
 from sublet.web.entry import Visitor
 from sublet.web.local_times import show_in_zone
 from sublet.web.reading import read_form, visitor
 
+Answers = Callable[[Request, Visitor, bytes, str, str], Awaitable[Response]]
 INSTEAD = "instead_of"  # the form's field for the offer set that it was filled in from
 EXAMPLE = """\
 name: first look
@@ -51,8 +52,10 @@ async def look(request: Request) -> Response:
 async def send(request: Request) -> Response:
     """Ask; a request that can't be understood is shown again as typed, with what is wrong."""
     who, form = await read_form(request)
+    answer = _show_ways if form.get("go") == "ways" else _ask
     if "document" in form:
-        return await _send_yaml(request, who, form["document"].replace("\r\n", "\n"), form.get(INSTEAD, ""))
+        text = form["document"].replace("\r\n", "\n")
+        return await _send_yaml(request, who, text, form.get(INSTEAD, ""), answer)
     values = read_typed(form)
     if form.get("go") == "yaml":
         return await _yaml(request, who, _write_yaml(short_of(values)), instead_of=form.get(INSTEAD, ""))
@@ -62,25 +65,32 @@ async def send(request: Request) -> Response:
     if not wrong:
         try:
             body = json.dumps(pin_starts(short_of(values), local)).encode()
-            return await _ask(request, who.person, body, "application/json", form.get(INSTEAD, ""))
+            return await answer(request, who, body, "application/json", form.get(INSTEAD, ""))
         except SubletError as error:
             name, complaint = wrong_of(error)
             wrong = {name: complaint}
     return await _form(request, who, values, wrong, 400, form.get(INSTEAD, ""))
 
 
-async def _send_yaml(request: Request, who: Visitor, text: str, instead_of: str) -> Response:
+async def _send_yaml(request: Request, who: Visitor, text: str, instead_of: str, answer: Answers) -> Response:
     try:
-        return await _ask(request, who.person, text.encode(errors="replace"), "application/yaml", instead_of)
+        return await answer(request, who, text.encode(errors="replace"), "application/yaml", instead_of)
     except SubletError as error:
         return await _yaml(request, who, text, FormError(error.message, error.advice), 400, instead_of)
 
 
-async def _ask(request: Request, person: Person, body: bytes, kind: str, instead_of: str) -> Response:
+async def _ask(request: Request, who: Visitor, body: bytes, kind: str, instead_of: str) -> Response:
     service = service_of(request)
-    asked = await service.asking.read(body, kind, person)
-    offerset = await service.asking.ask(person, replace(asked, precedence=Precedence(instead_of=instead_of)))
+    asked = await service.asking.read(body, kind, who.person)
+    offerset = await service.asking.ask(who.person, replace(asked, precedence=Precedence(instead_of=instead_of)))
     return RedirectResponse(f"/web/offersets/{offerset.id}", 303)
+
+
+async def _show_ways(request: Request, who: Visitor, body: bytes, kind: str, instead_of: str) -> Response:
+    """Show in which ways the request can run, and why not in others; nothing is asked of a calendar."""
+    service = service_of(request)
+    asked = await service.asking.read(body, kind, who.person)
+    return page(request, "ways.html", who, ways=await service.ways.explain(who.person, asked))
 
 
 async def _ask_again(request: Request, who: Visitor, id: str, heed: str | None) -> Response:

@@ -100,13 +100,13 @@ def refuse_request(request: Request, platform: str, door: DoorSettings) -> Seque
     return reasons
 
 
-def refuse_way(request: Request, terms: OfferTerms) -> Reason | None:
+def refuse_way(request: Request, way: str, platform: str, door: DoorSettings) -> Reason | None:
     """Return why a way can't be used there: the runner of containers is itself too large for user data."""
     is_app = request.executable is not None and request.executable.kind == "app"
-    if terms.door.is_open or not (is_app or terms.way in CONTAINERS):
+    if door.is_open or not (is_app or way in CONTAINERS):
         return None
-    why = f"{terms.platform} brings what runs containers in user data ({UNSET}), which has no room for it."
-    return Reason("urn:not-supported", "executable.kind", why, platform=terms.platform)
+    why = f"{platform} brings what runs containers in user data ({UNSET}), which has no room for it."
+    return Reason("urn:not-supported", "executable.kind", why, platform=platform)
 
 
 def select_flavors(flavors: Sequence[Flavor], asked: SchedulerOptions) -> tuple[Flavor, ...]:
@@ -142,7 +142,7 @@ def make_offers(
     platform, reserve = terms.platform, terms.reserve
     if refused := refuse_request(request, platform, terms.door):
         return Answer(reasons=tuple(refused))
-    if too_large := refuse_way(request, terms):
+    if too_large := refuse_way(request, terms.way, platform, terms.door):
         return Answer(reasons=(too_large,))
     choices = list_choices(view)
     typed = [SiteNode(node, (), gpu_types=choices.gpu_types) for node in list_nodes(view, reserve)]

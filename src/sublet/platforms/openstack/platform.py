@@ -41,6 +41,7 @@ from sublet.platforms.openstack.offers import (
     list_nodes,
     make_offers,
     refuse_request,
+    refuse_way,
     select_flavors,
 )
 from sublet.platforms.openstack.readers import choose_flavor
@@ -159,6 +160,10 @@ class OpenStack(OpenStackSettings):
     def unfit(self, request: Request) -> Sequence[Reason]:
         """Return why the request could never run there."""
         return refuse_request(request, self.name, self.door_settings)
+
+    def refuse_way(self, request: Request, way: str) -> Reason | None:
+        """Return why a way can't be used there."""
+        return refuse_way(request, way, self.name, self.door_settings)
 
     async def offers(self, request: Request, ways: Sequence[str], now: datetime) -> Answer:
         """Return an offer for when the quota has room for the smallest flavor that is enough."""
