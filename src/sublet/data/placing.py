@@ -12,6 +12,7 @@ from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data, Request
 from sublet.data.executables import Movers
 from sublet.data.journeys import Journey
+from sublet.data.kept_roads import take_kept_road
 from sublet.data.layout import is_path_of_file, list_laid_out
 from sublet.data.named_links import NamedLinks
 from sublet.data.roads import Arrival, take_left, take_own, take_road
@@ -20,7 +21,7 @@ from sublet.kernel.errors import DataNotThere, PlatformRefused
 from sublet.kernel.log import log
 from sublet.kernel.value_names import directory_name
 from sublet.movers.arrival import missing
-from sublet.movers.port import AnyMover, FindsLeft, LiesOnSystems, Links, NoLinks, PlansTool, Resolves
+from sublet.movers.port import AnyMover, FindsLeft, KnowsContent, LiesOnSystems, Links, NoLinks, PlansTool, Resolves
 from sublet.platforms.caching import CachePlacement, DataCache, NoWay
 
 RECORD = "roads.json"  # in a session's directory here: which of its data is a single file on the system, and its name
@@ -55,6 +56,8 @@ async def travel(
             return await _travel_by_name(journey, data, NamedLinks(movers, mover))
         if isinstance(mover, LiesOnSystems) and (arrival := await take_own(journey, data, mover)):
             return arrival
+        if isinstance(mover, KnowsContent) and journey.cache.is_here:
+            return await take_kept_road(journey, data, mover)
         if isinstance(mover, PlansTool):
             return await take_tool_road(journey, data, mover)
         if isinstance(mover, Links):

@@ -45,7 +45,7 @@ async def have_unpacked(
     if not isinstance(cache, UnpacksArchives):
         raise NoWay("what is kept there is not unpacked there")
     began = time.monotonic()
-    state = await cache.want(name, journey.session)
+    state = await cache.want(name, journey.session, f"{data.name} from {source}")
     if state.phase is EntryPhase.THERE:
         return name, TakenRoad(data.name, Road.CACHED, source, state.done, time.monotonic() - began)
     taken = await have()

@@ -18,7 +18,7 @@ from sublet.data.named_links import NamedLinks
 from sublet.data.placing import can_travel, is_shared_here
 from sublet.data.roads import is_small
 from sublet.kernel.errors import SubletError
-from sublet.movers.port import AnyMover, FindsLeft, Links, NoLinks, Pins, PlansTool, Resolves, SignsIn
+from sublet.movers.port import AnyMover, FindsLeft, KnowsContent, Links, NoLinks, Pins, PlansTool, Resolves, SignsIn
 from sublet.platforms.batch.kept import digest_of, name_image, name_of
 
 MOMENT = 2.0  # seconds that a request waits for an answer about one item
@@ -60,6 +60,8 @@ class EntryFinder:
                     return NOWHERE
                 if isinstance(mover, Resolves):
                     return await _find_linked(NamedLinks(movers, mover), data, person)
+                if isinstance(mover, KnowsContent):
+                    return await _find_known(mover, data, person)
                 if isinstance(mover, Links):
                     return await _find_linked(mover, data, person)
                 if isinstance(mover, PlansTool):
@@ -68,7 +70,7 @@ class EntryFinder:
                     left = await mover.find_left(data)
                     return Whereabouts(platform=left.platform, size=left.size)
                 return NOWHERE
-        return UNANSWERED if isinstance(mover, Links | PlansTool) else NOWHERE
+        return UNANSWERED if isinstance(mover, Links | PlansTool | KnowsContent) else NOWHERE
 
     async def find_image(self, mover: object, data: Data) -> Whereabouts:
         """Find the cache entry of a registry image; systems never pull with this service's own logins."""
@@ -103,6 +105,14 @@ def _make_room(memory: dict[Key, Value]) -> None:
 async def _find_linked(mover: Links, data: Data, person: str) -> Whereabouts:
     files = await mover.links(data)
     return _name(files, files.size, person)
+
+
+async def _find_known(mover: KnowsContent, data: Data, person: str) -> Whereabouts:
+    try:
+        content = await mover.find_content(data)
+    except NoLinks:
+        return NOWHERE
+    return _name(content.named, content.files.size if content.files.links else None, person)
 
 
 async def _find_planned(mover: PlansTool, data: Data, person: str) -> Whereabouts:

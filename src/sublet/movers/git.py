@@ -7,8 +7,9 @@ import re
 import shutil
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -21,7 +22,7 @@ from sublet.kernel.folders import LinkLeadsOut, walk
 from sublet.kernel.ignore import Ignore
 from sublet.movers.arrival import guess, missing, refuse, require_sound
 from sublet.movers.checkout import Checkout, GitSource
-from sublet.movers.port import SIMPLE, NoLinks, Policy, Progress
+from sublet.movers.port import SIMPLE, KnownContent, NoLinks, Policy, Progress
 from sublet.movers.sending import authorization
 
 EXAMPLE = "git+https://example.org/owner/repository@v1.2#data"
@@ -82,10 +83,29 @@ class GitMover:
             commit, resolve = await checkout.find_commit(source), await checkout.resolve(source)
         facts = [("address", source.repository), ("commit", commit), ("folder", source.folder), ("secret", header)]
         facts += [("resolve", resolve), ("public", "yes" if self.policy.public_only else "")]
-        headers = {"Authorization": header} if header else {}
-        # The commit says it all, so the size is 0
-        named = FileLink(source.folder or ".", source.repository, headers, size=0, version=commit)
+        named = _name_commit(source, commit, header)
         return ToolPlan("git", named.host, facts, LinkedFiles([named], is_folder=True), LinkedFiles([], is_folder=True))
+
+    async def find_content(self, data: Data) -> KnownContent:
+        """Return the commit that the address means now, which is all that its files depend on."""
+        require_sound(data, self.check(data))
+        source = split_address(data.location)
+        if urlsplit(source.repository).scheme == "file":
+            raise NoLinks
+        header = authorization(credential_for(self.policy.credentials, source.repository))
+        commit = await self._find_commit(data, source)
+        named = _name_commit(source, commit, header, data.fields.get("ignore", ()))
+        # Anybody may have what is named as open, so no credential may open its submodules or large files either
+        mover = replace(self, policy=replace(self.policy, credentials=())) if named.is_open else self
+        folder = f"#{source.folder}" if source.folder else ""
+        pinned = replace(data, location=f"{PREFIX}{source.repository}@{commit}{folder}")
+        tree = LinkedFiles([], is_folder=True)
+        return KnownContent(LinkedFiles([named], is_folder=True), tree, partial(mover.bring, pinned))
+
+    async def _find_commit(self, data: Data, source: GitSource) -> str:
+        with tempfile.TemporaryDirectory(prefix="sublet-git-") as place:
+            checkout = Checkout(self.policy, data, Path(place), Path(place), lambda _, __: None)
+            return await checkout.find_commit(source)
 
     async def bring(self, data: Data, target: Path, progress: Progress) -> None:
         """Fetch one commit, check that its links stay inside, and write its files."""
@@ -100,6 +120,13 @@ class GitMover:
             await asyncio.to_thread(_move, data, tree / source.folder, target)
         await asyncio.to_thread(shutil.rmtree, store, ignore_errors=True)
         progress(checkout.size, checkout.size)
+
+
+def _name_commit(source: GitSource, commit: str, header: str, ignored: Sequence[str] = ()) -> FileLink:
+    """Return a link that stands for the files of a commit; the commit says it all, so its size is 0."""
+    headers = {"Authorization": header} if header else {}
+    path = "\0".join((source.folder or ".", *ignored))
+    return FileLink(path, source.repository, headers, size=0, version=commit)
 
 
 def split_address(location: str) -> GitSource:

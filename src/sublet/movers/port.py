@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
@@ -186,6 +186,27 @@ class PlansTool(Protocol):
 
     async def plan(self, data: Data) -> ToolPlan:
         """Plan the fetch of the data as it is now; raise DataNotThere, or NoLinks if only this machine can bring it."""
+        ...
+
+
+@dataclass(frozen=True)
+class KnownContent:
+    """What data is now, as far as that can be known before it is brought."""
+
+    named: LinkedFiles  # what its cache entry is named by
+    files: LinkedFiles  # all files, if they are known beforehand; otherwise none
+    # Brings exactly this into a directory, and shows no credential unless the name is that of a person's own entry
+    bring: Callable[[Path, Progress], Awaitable[None]] = field(repr=False, compare=False)
+
+
+@runtime_checkable
+class KnowsContent(Protocol):
+    """A mover that brings data as a whole, and can tell beforehand whether it is what came the last time."""
+
+    policy: Policy
+
+    async def find_content(self, data: Data) -> KnownContent:
+        """Return what the data is now; raise DataNotThere, or NoLinks if it is this machine's own anyway."""
         ...
 
 

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from posixpath import join
 from urllib.parse import unquote, urlsplit, urlunsplit
@@ -18,11 +19,12 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
 from sublet.data.model.credentials import credential_for
+from sublet.data.model.links import LinkedFiles
 from sublet.data.model.tools import ToolPlan
 from sublet.kernel.descriptors import restore_limit
 from sublet.kernel.public_addresses import NotPublic, public_addresses
 from sublet.movers.arrival import check_arrived, guess, missing, refuse_folder, require_sound, unsent
-from sublet.movers.port import SIMPLE, Content, NoLinks, Policy, Progress, ServerFiles
+from sublet.movers.port import SIMPLE, Content, KnownContent, NoLinks, Policy, Progress, ServerFiles
 from sublet.movers.rsync_listing import LIST, LISTED, TOO_MANY, RsyncListing, list_links
 from sublet.movers.sending import spool
 from sublet.movers.sftp import SftpMover
@@ -144,17 +146,28 @@ class RsyncMover:
         require_sound(data, self.check(data))
         if urlsplit(data.location).scheme.lower() == OVER_SSH:
             raise NoLinks
-        try:
-            road = await self._find_server(data.location)
-            listing = RsyncListing(data)
-            await _run(road, (*LIST, "--recursive", "--copy-links", "--", road.address), take=listing.take)
-        except (SshDenied, RsyncFailed) as error:
-            raise missing(data, await self._explain(data.location, error)) from error
+        road, files, named = await self._list(data)
         password = road.environment[PASSWORD]
-        files, named = list_links(data, listing, {PASSWORD: password} if password else {})
         options = [("option", option) for option in (*road.options, *BRING, *GO_ON)]
         facts = [("address", road.address), ("secret", password), *options]
         return ToolPlan("rsync", files.links[0].host, facts, named, files)
+
+    async def find_content(self, data: Data) -> KnownContent:
+        """Return the files as they are now, and bring them by this machine's own rsync."""
+        require_sound(data, self.check(data))
+        _, files, named = await self._list(data)
+        return KnownContent(named, files, partial(self.bring, data))
+
+    async def _list(self, data: Data) -> tuple[RsyncRoad, LinkedFiles, LinkedFiles]:
+        """List the files; return how rsync was called, links to them, and the links that name them in caches."""
+        try:
+            async with self._open(data.location) as road:
+                listing = RsyncListing(data)
+                await _run(road, (*LIST, "--recursive", "--copy-links", "--", road.address), take=listing.take)
+        except (SshDenied, RsyncFailed) as error:
+            raise missing(data, await self._explain(data.location, error)) from error
+        password = road.environment.get(PASSWORD, "")
+        return road, *list_links(data, listing, {PASSWORD: password} if password else {})
 
     async def push(self, content: Content, location: str, progress: Progress) -> str:
         """Send a file, which gets its name when it is complete: over SSH as a stream, if the host has SFTP."""
@@ -232,7 +245,7 @@ class RsyncMover:
                 place = way.place
                 host = f"[{place.host}]" if ":" in place.host else place.host
                 options = (*ALWAYS, f"--rsh={way.shell_line}")
-                yield RsyncRoad(f"{host}:{place.path}", options, way.environment)
+                yield RsyncRoad(f"{host}:{place.path}", options, {**way.environment, "TZ": "UTC"})
             return
         yield await self._find_server(location)
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
 from sublet.booking.model.request import Data
@@ -17,7 +18,7 @@ from sublet.movers.trees import MOST_FILES, safe_path
 
 TOO_MANY = f"it has more than {MOST_FILES} files; bring an archive of them instead"
 LIST = ("--list-only", "--8-bit-output", "--no-human-readable")
-LISTED = re.compile(r"(?P<kind>.)\S+\s+(?P<size>\d+) (?P<time>\S+ \S+) (?P<path>.+)")
+LISTED = re.compile(r"(?P<kind>.)(?P<rights>\S+)\s+(?P<size>\d+) (?P<time>\S+ \S+) (?P<path>.+)")
 TIME = "%Y/%m/%d %H:%M:%S"
 
 
@@ -32,6 +33,8 @@ class RsyncListing:
     def __init__(self, data: Data) -> None:
         """Start empty."""
         self.files: dict[str, tuple[int, str]] = {}
+        self.executable: set[str] = set()
+        self._folders: list[str] = []
         self._data, self._rest = data, b""
 
     def take(self, piece: bytes) -> None:
@@ -40,9 +43,20 @@ class RsyncListing:
         for line in lines:
             row = LISTED.match(line.decode("utf-8", "replace"))
             if row and row["kind"] == "-":
-                self.files[_plain(row["path"])] = (int(row["size"]), row["time"])
-        if len(self.files) > MOST_FILES:
+                path = _plain(row["path"])
+                self.files[path] = (int(row["size"]), row["time"])
+                if set(row["rights"]) & set("xst"):
+                    self.executable.add(path)
+            elif row and row["kind"] == "d" and row["path"] != ".":
+                self._folders.append(_plain(row["path"]))
+        if len(self.files) + len(self._folders) > MOST_FILES:
             raise missing(self._data, TOO_MANY)
+
+    @property
+    def empty(self) -> list[str]:
+        """The folders that have nothing in them."""
+        above = {str(folder) for path in (*self.files, *self._folders) for folder in PurePosixPath(path).parents}
+        return [folder for folder in self._folders if folder not in above]
 
 
 def list_links(data: Data, listing: RsyncListing, headers: Mapping[str, str]) -> tuple[LinkedFiles, LinkedFiles]:
@@ -59,10 +73,13 @@ def list_links(data: Data, listing: RsyncListing, headers: Mapping[str, str]) ->
     links = []
     for path, (size, version) in files.items():
         url = f"{data.location}{path}" if is_folder else data.location
-        links.append(FileLink(str(safe_path(data, path)), url, headers, size, data.checksum, version))
+        is_executable = path in listing.executable
+        link = FileLink(str(safe_path(data, path)), url, headers, size, data.checksum, version)
+        links.append(replace(link, is_executable=is_executable))
     now = datetime.now(UTC)
     named = [replace(link, version="" if _is_young(link.version, now) else link.version) for link in links]
-    return LinkedFiles(links, is_folder), LinkedFiles(named, is_folder)
+    empty = [str(safe_path(data, folder)) for folder in listing.empty] if is_folder else []
+    return LinkedFiles(links, is_folder, empty), LinkedFiles(named, is_folder, empty)
 
 
 def _is_young(version: str, now: datetime) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -221,6 +222,15 @@ class UnpacksArchives(DataCache, Protocol):
 
     async def unpack_archive(self, entry: str, target: str) -> None:
         """Unpack one entry as the content of another; raise PlatformRefused if it fails, NoWay if no tool there can."""
+        ...
+
+
+@runtime_checkable
+class ReceivesData(DataCache, Protocol):
+    """A cache on this machine, into which movers can bring data by themselves."""
+
+    def receive(self, entry: str, *, is_folder: bool) -> AbstractAsyncContextManager[Path]:
+        """Provide a folder into which a mover brings a claimed entry; afterwards the entry can be published."""
         ...
 
 

@@ -52,7 +52,8 @@ class FileLink:
         if checksum.startswith(STRONG):
             return checksum
         is_known = self.version and self.size is not None
-        return f"{self.address} {self.version} {self.size} {checksum}" if is_known else ""
+        may_run = " x" if self.is_executable else ""
+        return f"{self.address} {self.version} {self.size} {checksum}{may_run}" if is_known else ""
 
 
 @dataclass(frozen=True, slots=True)

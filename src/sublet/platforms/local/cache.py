@@ -12,7 +12,7 @@ import shutil
 import tarfile
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -29,10 +29,10 @@ from sublet.platforms.claims import ServiceProcess
 from sublet.platforms.local.cache_entry import LocalEntry
 from sublet.platforms.local.cloning import copy_file, lay, remove
 from sublet.platforms.local.os_errors import translate_os_errors
+from sublet.platforms.local.receiving import BEAT, receiving, unpack_into
 from sublet.platforms.port import KeptFile
 
 CHUNK = 1 << 20  # bytes that are written together
-BEAT = 5.0  # seconds between heartbeats
 
 
 @dataclass
@@ -78,7 +78,7 @@ class LocalCache:
         if entry.is_whole():
             return EntryState(EntryPhase.THERE, entry.size, entry.size)
         if entry.is_claimed():
-            return EntryState(EntryPhase.BUSY, sum(entry.measure().values()))
+            return EntryState(EntryPhase.BUSY, entry.arrived)
         return EntryState(EntryPhase.IDLE)
 
     async def list_there(self, entries: Collection[str]) -> Collection[str]:
@@ -183,6 +183,18 @@ class LocalCache:
             with translate_os_errors(self.platform):
                 await unpacking
 
+    @asynccontextmanager
+    async def receive(self, entry: str, *, is_folder: bool) -> AsyncIterator[Path]:
+        """Provide a folder into which a mover brings a claimed entry by itself; then it can be published."""
+        with translate_os_errors(self.platform):
+            async with receiving(self.entry(entry), is_folder=is_folder) as target:
+                yield target
+
+    async def unpack_archive(self, entry: str, target: str) -> None:
+        """Unpack one entry as the content of another; raise PlatformRefused if it can't or may not be unpacked."""
+        with translate_os_errors(self.platform):
+            await unpack_into(self.entry(target), self.entry(entry).content)
+
     async def publish(self, entry: str, files: LinkedFiles) -> None:
         """Check an entry and make it available."""
         await asyncio.to_thread(self._publish, self.entry(entry), files)
@@ -192,11 +204,13 @@ class LocalCache:
             try:
                 entry.publish(files)
             except PlatformRefused:
-                remove(entry.part(""))
-                remove(entry.folder / "part.d")
+                entry.drop_parts()
                 raise
             finally:
                 entry.claim_file.unlink(missing_ok=True)
+        if not files.links:  # its size was not known before
+            with suppress(DiskFull):
+                self._make_room(0)
 
     async def give_up(self, entry: str, *, drop: bool = False) -> None:
         """Release the claim on an entry; `drop` also deletes the part received so far."""
@@ -204,8 +218,7 @@ class LocalCache:
 
     def _give_up(self, entry: LocalEntry, drop: bool) -> None:
         if drop:
-            remove(entry.part(""))
-            remove(entry.folder / "part.d")
+            entry.drop_parts()
         entry.claim_file.unlink(missing_ok=True)
 
     async def place(self, user: str, placements: Sequence[CachePlacement]) -> None:

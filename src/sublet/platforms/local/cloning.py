@@ -76,9 +76,19 @@ def _lay(source: Path, target: Path, *, is_writable: bool, can_link: bool) -> No
     for folder, folders, names in os.walk(source):
         below = target / Path(folder).relative_to(source)
         for name in folders:
-            (below / name).mkdir(mode=0o755)
+            if not _copy_link(Path(folder, name), below / name):
+                (below / name).mkdir(mode=0o755)
         for name in names:
-            _lay_file(Path(folder, name), below / name, is_writable=is_writable, can_link=can_link)
+            if not _copy_link(Path(folder, name), below / name):
+                _lay_file(Path(folder, name), below / name, is_writable=is_writable, can_link=can_link)
+
+
+def _copy_link(source: Path, target: Path) -> bool:
+    """Copy a symbolic link, which leads to something in the same folder; return whether it is one."""
+    if not source.is_symlink():
+        return False
+    target.symlink_to(source.readlink())
+    return True
 
 
 def _lay_file(source: Path, target: Path, *, is_writable: bool, can_link: bool) -> None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 
 from sublet.data.model.links import FileLink, LinkedFiles
 from sublet.kernel.errors import DiskFull
 from sublet.platforms.caching import EntryPhase
-from sublet.platforms.local.cache import BEAT, LocalCache
+from sublet.platforms.local.cache import LocalCache
 from sublet.platforms.local.os_errors import translate_os_errors
+from sublet.platforms.local.receiving import beating
 
 LOOK_AGAIN = 0.3  # seconds, while another process makes the same entry
 FILE = LinkedFiles([FileLink("image", "file:image")])
@@ -39,29 +40,13 @@ async def make_alone(
             await asyncio.to_thread(cache.entry(entry).withdraw)
         await asyncio.sleep(LOOK_AGAIN)
     try:
-        async with _beating(cache, entry):
+        async with beating(cache.entry(entry)):
             is_made = await make()
         if is_made:
             await cache.publish(entry, FILE)
     finally:
         await asyncio.shield(cache.give_up(entry, drop=True))
     return is_made
-
-
-@asynccontextmanager
-async def _beating(cache: LocalCache, entry: str) -> AsyncIterator[None]:
-    """Send heartbeats for an entry that is being made."""
-
-    async def beat() -> None:
-        while True:
-            await asyncio.sleep(BEAT)
-            cache.entry(entry).claim_file.touch()
-
-    beating = asyncio.create_task(beat())
-    try:
-        yield
-    finally:
-        beating.cancel()
 
 
 def point(cache: LocalCache, link: Path, entry: str) -> None:
