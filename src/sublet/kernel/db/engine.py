@@ -12,7 +12,8 @@ from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError, StatementError
 
-from sublet.kernel.db.record import is_disk_full
+from sublet.kernel.db.record import SQLITE as SQLITE_ADDRESS
+from sublet.kernel.db.record import is_disk_full, sqlite_file
 from sublet.kernel.errors import BadRequest, BadSettings, BrokenStore, SubletError
 from sublet.kernel.safe_paths import find_danger_to
 
@@ -179,13 +180,17 @@ def postgres_options(url: str) -> dict[str, str]:
 
 
 def _address(url: URL) -> str:
+    if url.get_backend_name() == "sqlite":
+        return f"{SQLITE_ADDRESS}{url.database}"
     plain = url.difference_update_query(["password"])
     return plain.set(drivername=url.get_backend_name()).render_as_string(hide_password=True)
 
 
 def _parse(text: str) -> URL:
+    """Parse an address; the path of a SQLite file stands in it as it is, whatever characters it has."""
+    file = sqlite_file(text)
     try:
-        url = make_url(text)
+        url = URL.create("sqlite", database=file) if file is not None else make_url(text)
     except ArgumentError as error:
         raise _bad(f"{text} is not a database's address") from error
     backend = url.get_backend_name()
