@@ -179,7 +179,7 @@ class SessionFacts:
 
     @property
     def marks(self) -> frozenset[str]:
-        """Temporary conditions: paused, warned, lost, login-needed, unreachable, held-back."""
+        """Temporary conditions: paused, warned, lost, given-up, login-needed, unreachable, held-back."""
         return frozenset(self.view.marks)
 
     @property

@@ -1,12 +1,11 @@
-"""How a session with a job ends: by itself, by being cancelled, or because its platform has lost it."""
+"""How a session with a job ends: by itself, or by being cancelled."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
 
 from sublet.booking.loop.context import LoopContext
-from sublet.booking.loop.step import GRACE, RETRY, Step, fail_early
+from sublet.booking.loop.step import RETRY, Step, fail_early
 from sublet.booking.model.energy import count_energy
 from sublet.booking.model.events import EventKind
 from sublet.booking.model.job import JobState, State
@@ -59,51 +58,6 @@ def note_found(context: LoopContext, session: Session, state: JobState) -> Step 
     if session.lost is None or state.state is State.UNKNOWN:
         return None
     return Step(due=context.now(), changes={"lost": None, **set_condition()})
-
-
-async def give_up_lost(context: LoopContext, session: Session, platform: Platform, state: JobState) -> Step:
-    """Report a job that its platform has no record of, and until when to wait; it is never restarted automatically."""
-    now = context.now()
-    lost = session.lost or now
-    until = _give_up_at(context, session, state, lost)
-    if session.lost is None:
-        words = f"unknown: the platform has no record of it; if that stays so, it is given up at {until:%H:%M:%S} UTC"
-        changes = {"lost": now, **set_condition(words, LOST)}
-        return Step(None, min(until, now + RETRY), EventKind.LOST, words, changes=changes)
-    if now < until:
-        return Step(due=min(until, now + RETRY))
-    if not _may_have_run(session, state):
-        return await _end_unstarted(context, session, platform, lost)
-    end = End(EndKind.UNKNOWN, detail=f"{session.offer.platform} has no record of it.")
-    return Step(Phase.RELEASING, now, EventKind.ENDED, "unknown", changes={"end": end, "ended": now})
-
-
-async def _end_unstarted(context: LoopContext, session: Session, platform: Platform, lost: datetime) -> Step:
-    """End a session that was lost in a queue, after making sure that it never runs should the queue find it again."""
-    name = session.offer.platform
-    await platform.cancel([session.job], f"sublet, because {name} had no record of it")
-    state = await ask_state(platform, session)
-    if state.state is State.ENDED and state.end and state.end.kind is not EndKind.CANCELLED:
-        return record_end(context, session, state)
-    if state.state is State.RUNNING:
-        return Step(due=context.now() + RETRY, changes={"lost": None, **set_condition()})
-    now = context.now()
-    why = f"It never ran: {name} lost it while it waited in the queue, and has had no record of it since"
-    end = End(EndKind.NOT_STARTED, detail=f"{why} {lost:%Y-%m-%d %H:%M:%S} UTC.")
-    changes = {"end": end, "ended": now, "started": None, **set_condition()}
-    return Step(Phase.RELEASING, now, EventKind.ENDED, end.kind.value, changes=changes)
-
-
-def _may_have_run(session: Session, state: JobState) -> bool:
-    return session.phase is not Phase.PREPARING or bool(session.started or state.started)
-
-
-def _give_up_at(context: LoopContext, session: Session, state: JobState, lost: datetime) -> datetime:
-    """Return when to give up: after its time limit if the session may have run, else a while after it was lost."""
-    if not _may_have_run(session, state):
-        return lost + context.settings.lost_after
-    until = session.until or (session.started or state.started or lost) + session.offer.duration
-    return until + GRACE
 
 
 def with_reason(session: Session, end: End) -> End:

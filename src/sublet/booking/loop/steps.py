@@ -11,8 +11,9 @@ from pathlib import Path
 
 from sublet.booking.dependencies import describe_wait, end_in_vain, end_with_failed, jobs_before, must_wait
 from sublet.booking.loop.context import LoopContext
-from sublet.booking.loop.ending import ask_state, cancel_job, end_waiting, give_up_lost, note_found, record_end
+from sublet.booking.loop.ending import ask_state, cancel_job, end_waiting, note_found, record_end
 from sublet.booking.loop.fair_share import no_turn
+from sublet.booking.loop.giving_up import end_given_up, give_up_lost, give_up_queued
 from sublet.booking.loop.held_back import hold_back
 from sublet.booking.loop.idle_ends import STOPPING, UNUSED, describe_idle, find_idle_end, look_sooner
 from sublet.booking.loop.remote import prepare_remote
@@ -240,7 +241,7 @@ async def _judge_queued(context: LoopContext, session: Session, platform: Platfo
     """Return the next step of a submitted session: it runs, is queued, is not yet listening, or has ended."""
     state = await ask_state(platform, session)
     refused = await end_with_failed(context, session, platform, state) if session.offer.after else None
-    if step := note_found(context, session, state) or refused:
+    if step := end_given_up(context, session, state) or note_found(context, session, state) or refused:
         return step
     if state.state is State.ENDED:
         return record_end(context, session, state)
@@ -250,8 +251,7 @@ async def _judge_queued(context: LoopContext, session: Session, platform: Platfo
         return await give_up_lost(context, session, platform, state)
     deadline = deadline_of(session)
     if deadline and state.state is State.QUEUED and context.now() > deadline + GRACE:
-        await platform.cancel([session.job], "sublet, because its window had passed")
-        return fail_early(context, EndKind.WINDOW_PASSED, "It was still in the queue when the asked window ended.")
+        return await give_up_queued(context, session, platform)
     if state.state is State.QUEUED:
         words = state.condition or f"in the queue of {session.offer.platform}"
         if (others := await describe_wait(context, session)) and Mark.PAUSED not in state.marks:

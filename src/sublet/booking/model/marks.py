@@ -16,6 +16,7 @@ class Mark(StrEnum):
     WARNED = "warned"  # it was warned that its time is over soon
     UNUSED = "unused"  # nobody has it open, so it ends soon
     LOST = "lost"  # its platform has no record of it
+    GIVEN_UP = "given-up"  # it is taken out of its queue, where it was lost or waited too long
     LOGIN_NEEDED = "login-needed"  # it waits for its owner to sign in to its platform
     UNREACHABLE = "unreachable"  # its platform gives no answer, or refuses the service's own account
     HELD_BACK = "held-back"  # its platform is being drained
