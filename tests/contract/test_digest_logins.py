@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from sublet.booking.model.request import Data
 from sublet.data.executables import Movers
-from sublet.data.write_back import look_at_source
+from sublet.data.write_back import BroughtVersions, look_at_source
 from sublet.kernel.errors import DataNotThere
 from sublet.movers.http import HttpMover
 from sublet.movers.port import SIMPLE, Content, NoLinks, Policy
@@ -47,9 +48,28 @@ async def test_files_and_folders_are_brought_and_no_system_is_given_a_header_tha
         assert [file.read_bytes() for file in target.rglob("*") if file.is_file()] == [b"abc"]
         with pytest.raises(NoLinks):
             await mover.links(data)
-        assert (await look_at_source(Movers([mover]), data)).versions is None
     with pytest.raises(DataNotThere, match="401"):
         await WebDavMover(Policy(public_only=False)).links(data)
+
+
+@pytest.mark.parametrize(("scheme", "path", "inside"), [("dav", "c", "c"), ("dav", "g/", "d"), ("http", "c", "c")])
+async def test_a_change_by_others_is_seen_before_a_file_is_written_back(
+    server: StorageServer, scheme: str, path: str, inside: str
+) -> None:
+    credential = replace(server.credential, place=f"{scheme}://{server.address}")
+    policy = Policy(public_only=False, credentials=[credential])
+    mover = WebDavMover(policy) if scheme == "dav" else HttpMover(policy)
+    file = server.directory / path / inside if path.endswith("/") else server.directory / path
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(b"mine")
+    data = Data("in", SIMPLE, f"{scheme}://{server.address}/{path}")
+    before = await look_at_source(Movers([mover]), data)
+    brought = BroughtVersions(Path(), versions={"in": before.versions or {}})
+    assert not brought.has_changed("in", inside, await look_at_source(Movers([mover]), data))
+    file.write_bytes(b"another's")
+    assert brought.has_changed("in", inside, await look_at_source(Movers([mover]), data))
+    file.unlink()
+    assert brought.has_changed("in", inside, await look_at_source(Movers([mover]), data))
 
 
 async def test_results_are_sent_although_a_body_can_be_read_only_once(server: StorageServer) -> None:

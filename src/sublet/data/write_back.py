@@ -81,8 +81,9 @@ async def look_at_source(movers: Movers, data: Data, *, guest: bool = False) -> 
     try:
         if isinstance(mover, TellsVersions):
             there = await mover.list_versions(data)
-            versions = {path: f"{version} {size}" for path, (size, version) in there.files.items()}
-            return DataSource(there.is_folder, versions, {path: size for path, (size, _) in there.files.items()})
+            versions = {path: version and f"{version} {size}" for path, (size, version) in there.files.items()}
+            sizes = {path: size for path, (size, _) in there.files.items() if size is not None}
+            return DataSource(there.is_folder, versions if all(versions.values()) else None, sizes)
         if not isinstance(mover, Links):
             return DataSource(is_folder, None)
         files = await mover.links(data)

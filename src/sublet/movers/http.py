@@ -38,7 +38,7 @@ from sublet.movers.bounded import BoundedClient, OverlongAnswer
 from sublet.movers.digests import ask_digest, keeps_digests
 from sublet.movers.links import describe_link, is_part, is_version, read_link
 from sublet.movers.login_auth import LoginAuth, needs_digest
-from sublet.movers.port import SIMPLE, Content, Interrupted, NoLinks, Policy, Progress
+from sublet.movers.port import SIMPLE, Content, Interrupted, NoLinks, Policy, Progress, ServerFiles
 from sublet.movers.redirects import hide_session_token, refuse_other_methods
 from sublet.movers.sending import authorization, put, sign_in
 
@@ -123,6 +123,21 @@ class HttpMover:
         source = without_signature(data.location)
         link = FileLink(name_of(data.location), data.location, headers, data.size, data.checksum, source=source)
         return LinkedFiles([await self.describe(data, link, self._sign(data.location))])
+
+    async def list_versions(self, data: Data) -> ServerFiles:
+        """Return the file's size and version, also from a server that takes Digest logins only."""
+        require_sound(data, self.check(data))
+        link = await self.look(data, FileLink(name_of(data.location), data.location, {}, data.size, data.checksum))
+        return ServerFiles(is_folder=False, files={link.path: (link.size, link.version)})
+
+    async def look(self, data: Data, link: FileLink) -> FileLink:
+        """Return the link with its size and version, for whose server the data's address names the credential."""
+        auth = self._sign(data.location)
+        async with self.client(auth) as client:
+            described = await describe_link(client, data, link)
+            if needs_digest(auth) and not described.version:  # its refusal may break the connection
+                described = await describe_link(client, data, link)
+            return described
 
     async def describe(self, data: Data, link: FileLink, auth: httpx2.Auth | None) -> FileLink:
         """Return the link with its size and version; raise NoLinks if no header that it could carry opens it."""

@@ -233,7 +233,7 @@ class ServerFiles:
     """The files that a server has at an address, with size and version of each."""
 
     is_folder: bool
-    files: Mapping[str, tuple[int, str]]  # by path; a single file by its name
+    files: Mapping[str, tuple[int | None, str]]  # by path; a single file by its name; an empty version is not known
 
 
 @runtime_checkable

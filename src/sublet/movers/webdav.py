@@ -21,7 +21,7 @@ from sublet.movers.arrival import check_place, guess, missing, refuse_folder, re
 from sublet.movers.http import SPEED, HttpMover, name_of
 from sublet.movers.links import quote_tag, read_link
 from sublet.movers.login_auth import needs_digest
-from sublet.movers.port import SIMPLE, Content, NoLinks, Policy, Progress, PutAddress
+from sublet.movers.port import SIMPLE, Content, NoLinks, Policy, Progress, PutAddress, ServerFiles
 from sublet.movers.sending import authorization, describe_refusal, put, sign_in
 from sublet.movers.trees import MOST_FILES, RemoteFile, bring_folder, check_folder, read_size, safe_path
 from sublet.movers.xml_answers import read_xml
@@ -104,6 +104,19 @@ class WebDavMover:
                 return LinkedFiles([_link_file(data, file, headers) for file in files], is_folder=True)
         link = FileLink(name_of(address), address, headers, data.size, data.checksum)
         return LinkedFiles([await self._http.describe(data, link, auth)])
+
+    async def list_versions(self, data: Data) -> ServerFiles:
+        """Return all files with size and version, also from a server that takes Digest logins only."""
+        require_sound(data, self.check(data))
+        address = _web(data.location)
+        if not address.endswith("/"):
+            link = await self._http.look(data, FileLink(name_of(address), address, {}, data.size, data.checksum))
+            return ServerFiles(is_folder=False, files={link.path: (link.size, link.version)})
+        async with self._http.client(self._sign(data.location)) as client:
+            files = await _Listing(client, data, address).read()
+        check_folder(data, files, self.policy.largest)
+        listed = {str(safe_path(data, file.path)): (file.size, file.version) for file in files}
+        return ServerFiles(is_folder=True, files=listed)
 
     async def read(self, data: Data, link: FileLink, offset: int) -> AsyncIterator[bytes]:
         """Read a linked file from a byte offset on."""

@@ -256,7 +256,7 @@ class XrootdMover:
         except XrootdFailed as error:
             raise missing(data, str(error)) from error
 
-        async def describe(path: str, size: int, version: str) -> FileLink:
+        async def describe(path: str, size: int | None, version: str) -> FileLink:
             name = str(safe_path(data, path)) if there.is_folder else safe_name(path)
             url = f"{data.location.rstrip('/')}/{path}" if there.is_folder else data.location
             async with turns:
