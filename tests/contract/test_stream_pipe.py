@@ -35,3 +35,12 @@ async def test_a_stream_arrives_whole_through_a_wide_pipe() -> None:
     await channel.kill()
     assert outcome
     assert (outcome.code, outcome.stderr.split()) == (0, [b"1048576", b"8388608"])
+
+
+async def test_a_reader_that_gives_up_before_the_stream_begins_is_reported_with_its_words() -> None:
+    for _ in range(20):  # whether its pipe is closed here by then is a matter of luck
+        channel = await Channel.open(["sh", "-c", "exec <&-; echo ready; echo no room >&2; exit 3"])
+        outcome = await channel.pour(give(1))
+        await channel.kill()
+        assert outcome
+        assert (outcome.code, outcome.stderr) == (3, b"no room\n")

@@ -99,11 +99,7 @@ class Channel(asyncio.SubprocessProtocol):
         feeding = asyncio.create_task(self._feed([given], last=True))
         try:
             late = await self._until_ended(seconds)
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_LEAVE):
-                    while not self._closed >= self._said.keys():
-                        await self._news.wait()
-                        self._news.clear()
+            await self._until_read()
         finally:
             feeding.cancel()
             await asyncio.gather(feeding, return_exceptions=True)  # ignores the feeder's cancellation, but not our own
@@ -132,12 +128,13 @@ class Channel(asyncio.SubprocessProtocol):
             await self._end_stream(_MERCY)  # let the process store what it has read so far
             raise
         await self._end_stream(None)
+        await self._until_read()
         code = self._transport.get_returncode() or 0
         return Outcome(code if code >= 0 else 128 - code, b"", bytes(self._said[_STDERR]))
 
     def _widen(self) -> None:
         """Enlarge the pipe so that both ends work in parallel; only for streams, as a user's pipe memory is limited."""
-        with contextlib.suppress(OSError, AttributeError):  # the process has ended, or this isn't Linux
+        with contextlib.suppress(OSError, ValueError, AttributeError):  # the process has ended, or this isn't Linux
             fcntl.fcntl(self._stdin.get_extra_info("pipe").fileno(), fcntl.F_SETPIPE_SZ, _WIDE)
 
     async def _end_stream(self, seconds: float | None) -> None:
@@ -162,6 +159,14 @@ class Channel(asyncio.SubprocessProtocol):
                 os.killpg(self._transport.get_pid(), number)
         await self._ended.wait()
         return True
+
+    async def _until_read(self) -> None:
+        """Read what is left in the streams of a process that has ended; a child may hold them open, so not for long."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LEAVE):
+                while not self._closed >= self._said.keys():
+                    await self._news.wait()
+                    self._news.clear()
 
     @property
     def complaint(self) -> str:
