@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from sublet.store.writer import Backlog
+from sublet.store.writer import MOST, Backlog
 
-A_TURN = 8  # requests started in one turn of the event loop; requests in progress continue beside them
-FEW = 16  # pending writes up to which more requests are started
+A_TURN = 16  # requests started in one turn of the event loop; requests in progress continue beside them
+FEW = MOST  # pending writes up to which more requests are started: as many as share a commit
 PAUSE = 0.002  # seconds between checks of the number of pending writes
 LONGEST = 0.1  # seconds that a turn waits for writes, so that they never lock out requests that only read
 STUCK = 0.5  # seconds without a commit after which writes aren't waited for, until there is a commit
