@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from sublet.access.model.bounds import Bounds
+from sublet.booking.model.drain import Drain
 from sublet.booking.model.offer import Answer, Offer, Reason, estimate_runs
 from sublet.booking.model.offers import WayFacts
 from sublet.booking.model.run_time import RunHistory
@@ -74,3 +75,10 @@ def describe_failure(name: str, raised: BaseException, limit: timedelta) -> Reas
     log.warning("platform.failed", platform=name, code=error.code, why=error.message)
     metrics.platform_errors.labels(name, error.code).inc()
     return Reason(f"urn:{error.code}", "platform", error.message, nearest=error.advice, platform=name)
+
+
+def refuse_drained(drain: Drain) -> Reason:
+    """Return the reason why a platform that is being drained makes no offers."""
+    nearest = "another platform, or a time after that" if drain.until else "another platform"
+    limit = f"{drain.until:%Y-%m-%dT%H:%M:%SZ}" if drain.until else ""
+    return Reason("urn:platform-draining", "platform", f"{drain.sentence}.", limit=limit, nearest=nearest)

@@ -13,10 +13,9 @@ from sublet.access.model.bounds import Bounds, names_of
 from sublet.booking.asked import Asked
 from sublet.booking.brokers.carrying import Carrying
 from sublet.booking.brokers.forwarding import Forwarding, is_named, names_broker
-from sublet.booking.candidate import Candidate, describe_failure
+from sublet.booking.candidate import Candidate, describe_failure, refuse_drained
 from sublet.booking.fitness import find_unfit
 from sublet.booking.model.answers import date_reasons, find_fault
-from sublet.booking.model.drain import Drain
 from sublet.booking.model.limits import check_metrics, drop_unaffordable
 from sublet.booking.model.offer import EXECUTABLE_REQUIRED, IGNORED, Reason
 from sublet.booking.model.offers import WayFacts
@@ -235,7 +234,7 @@ class Candidates:
         ]
         judged = await gather_few(*(self.limits.bounds(person, name, request) for name in names))
         for name, limits in zip(names, judged, strict=True):
-            limits = _draining(drains[name]) if name in drains and not isinstance(limits, Reason) else limits
+            limits = refuse_drained(drains[name]) if name in drains and not isinstance(limits, Reason) else limits
             if isinstance(limits, Reason):
                 refused.append(replace(limits, platform=name))
             else:
@@ -395,10 +394,3 @@ class Candidates:
         if kind.extra and platform.is_here and not only:
             nearest = f"pip install 'sublet[{kind.extra}]' where the service runs, which finds it within a minute"
         return Reason("urn:not-supported", "executable.kind", why, executable.kind, needs, nearest, name)
-
-
-def _draining(drain: Drain) -> Reason:
-    """Return the reason why a platform that is being drained makes no offers."""
-    nearest = "another platform, or a time after that" if drain.until else "another platform"
-    limit = f"{drain.until:%Y-%m-%dT%H:%M:%SZ}" if drain.until else ""
-    return Reason("urn:platform-draining", "platform", f"{drain.sentence}.", limit=limit, nearest=nearest)
