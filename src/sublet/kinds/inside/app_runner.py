@@ -115,6 +115,7 @@ def main() -> int:
     if sys.argv[1:] == ["task"]:
         return run_task(load(PLAN), run_each)
     plan = load(PLAN)
+    containers.hide_version_2(plan)
     image = ToolImage(own_name(plan["name"]), temporary=True)  # what may exist partly if it is stopped early
     signal.signal(signal.SIGTERM, containers.on_term)
     try:

@@ -78,6 +78,7 @@ def main() -> int:
         plan: dict[str, Any] = json.load(file)
     services = [ComposedService(each) for each in plan["services"]]
     holder = plan["holder"]
+    containers.hide_version_2(holder)
     signal.signal(signal.SIGTERM, containers.on_term)
     try:
         prepare(plan, services)

@@ -22,6 +22,7 @@ def main() -> int:
         plan: dict[str, Any] = json.load(file)
     if sys.argv[1:] == ["task"]:
         return task_runner.run_task(plan, containers.run)
+    containers.hide_version_2(plan)
     image = ToolImage(own_name(plan["name"]), temporary=True)  # what may exist partly if it is stopped early
     signal.signal(signal.SIGTERM, containers.on_term)
     try:

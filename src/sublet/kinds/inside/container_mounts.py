@@ -10,6 +10,7 @@ from functools import partial
 
 CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWNET = 0x00020000, 0x10000000, 0x40000000
 MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC, MS_SLAVE, MS_RELATIME = 1, 32, 4096, 16384, 1 << 19, 1 << 21
+MNT_DETACH = 2
 KEPT, ST_RELATIME = 2 | 4 | 8 | 1024 | 2048, 4096  # nosuid, nodev, noexec, noatime, nodiratime: statvfs and mount agree
 PARTED = ("\\", ":", ",")  # characters with a meaning in overlay options
 
@@ -41,6 +42,14 @@ def mount_folder(folder: str, target: str) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     call(libc.mount(b"none", b"/", None, MS_REC | MS_SLAVE, None))
     call(libc.mount(os.fsencode(folder), os.fsencode(target), None, MS_BIND, None))
+
+
+def unmount(place: str) -> None:
+    """Remove a mount, for this process and its children."""
+    enter_namespaces(CLONE_NEWNS)
+    libc = ctypes.CDLL(None, use_errno=True)
+    call(libc.mount(b"none", b"/", None, MS_REC | MS_SLAVE, None))
+    call(libc.umount2(os.fsencode(place), MNT_DETACH))
 
 
 def can_lay_over(root: str) -> bool:

@@ -17,7 +17,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable
-from contextlib import closing, nullcontext
+from contextlib import closing, nullcontext, suppress
 from functools import partial
 
 from sublet.kernel.container_network import Network, choose_networks, find_program, is_about_network, look_at_machine
@@ -29,6 +29,7 @@ from sublet.kinds.inside.container_mounts import (
     enter_namespaces,
     make_read_only,
     mount_folder,
+    unmount,
 )
 from sublet.kinds.inside.container_port import is_reached, open_gate
 from sublet.kinds.inside.container_start import NotStarted, Tail, find_why_unstarted
@@ -46,6 +47,7 @@ from sublet.kinds.inside.task_launcher import PMI_DESCRIPTOR, SHARED_MEMORY, fin
 
 NO_IMAGE = 125
 FIRST_DESCRIPTOR = 3  # after stdin, stdout and stderr
+VERSION_2 = "/sys/fs/cgroup/unified"
 LEFT_BEHIND = 2 * 86400  # seconds after which nobody will ask how a container ended
 STOP_SECONDS = 3  # between SIGTERM and SIGKILL in the container
 TELL_SECONDS = 20  # for a tool to report how a container ended, on a busy machine
@@ -104,11 +106,27 @@ def choose_runtime() -> tuple[str, bool]:
 
     crun can, but refuses machines with control groups of both versions; runc works there, but can't.
     """
-    has_both = bool(read("/sys/fs/cgroup/unified/cgroup.controllers"))
-    if not has_both and (crun := find_program("crun")):
+    if not has_both_versions() and (crun := find_program("crun")):
         return crun, True
     runc = find_program("runc")
     return runc, not runc
+
+
+def has_both_versions() -> bool:
+    """Whether control groups of version 2 are mounted beside those of version 1."""
+    return bool(read(f"{VERSION_2}/cgroup.controllers"))
+
+
+def hide_version_2(plan: Plan) -> None:
+    """Hide the control groups of version 2 from this process if Podman's containers can only run in the job's own.
+
+    As root, runc makes groups of version 1, which fails where they are read-only, as in most containers.
+    """
+    if plan["tool"] != "podman" or os.geteuid() or not has_both_versions() or not find_program("crun"):
+        return
+    if not all(os.access(group, os.W_OK) for group in glob.glob("/sys/fs/cgroup/*/")):
+        with suppress(OSError):  # not allowed here
+            unmount(VERSION_2)
 
 
 def make_hook(folder: str) -> str:
