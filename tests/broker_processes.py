@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from sublet.booking.calls import brokers as calls
 from sublet.booking.views.brokers import BrokerAddition, BrokerView
 from sublet.client import Client
 from sublet.people.calls import people
+from tests.ports import free_port
 from tests.serving import Serving
 
 
@@ -26,9 +26,7 @@ class BrokerProcess:
     def start(cls, home: Path, settings: str) -> BrokerProcess:
         """Start one that others can reach, on a port that it keeps."""
         home.mkdir(parents=True)
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        port = free_port()
         (home / "sublet.toml").write_text(f"port = {port}\n{settings}")
         serving = Serving(home, environment={"SUBLET_ANSWER_WITHIN": "8s"})
         client = serving.start()

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from sublet.data.model.credentials import Credential, CredentialKind
-from tests.sshd import free_port
+from tests.ports import free_port
 
 SECRET = "radium-that-nobody-sees"
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sublet.data.model.credentials import Credential, CredentialKind
+from tests.ports import free_port
 
 PATIENCE = 60.0
 HERE = "127.0.0.1"
@@ -31,7 +32,7 @@ class StorageServer:
 @contextmanager
 def serve_s3(directory: Path, host: str = HERE) -> Iterator[StorageServer]:
     """An object store that checks signatures: rclone's. Buckets are directories."""
-    port, key, secret = free_port(), "sublet-tests", secrets.token_hex(16)
+    port, key, secret = free_port(host), "sublet-tests", secrets.token_hex(16)
     at_once = ("--vfs-cache-mode", "off", "--dir-cache-time", "1ms")  # what is put is seen at once; with 0s it spins
     words = ["serve", "s3", "--addr", f"{host}:{port}", *at_once, str(directory)]
     environment = {
@@ -48,7 +49,7 @@ def serve_s3(directory: Path, host: str = HERE) -> Iterator[StorageServer]:
 @contextmanager
 def serve_webdav(directory: Path, host: str = HERE, *, is_digest: bool = False) -> Iterator[StorageServer]:
     """A WebDAV server with one user, who signs in by Basic, or by Digest: wsgidav."""
-    port, user, password = free_port(), "marie", secrets.token_hex(16)
+    port, user, password = free_port(host), "marie", secrets.token_hex(16)
     settings = directory.with_suffix(".yaml")
     ways = "  accept_basic: false\n  accept_digest: true\n  default_to_digest: true\n" if is_digest else ""
     settings.write_text(
@@ -74,12 +75,6 @@ def sign_address(server: StorageServer, bucket: str, key: str) -> str:
 
 def _program(name: str) -> str:
     return str(Path(sys.executable).with_name(name))
-
-
-def free_port() -> int:
-    with socket.socket() as opened:
-        opened.bind(("127.0.0.1", 0))
-        return int(opened.getsockname()[1])
 
 
 @contextmanager

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.storage_servers import PATIENCE, free_port, wait_for
+from tests.ports import free_port
+from tests.storage_servers import PATIENCE, wait_for
 
 USER = "nobody"
 

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from playwright.sync_api import TimeoutError as TooLate
 
 from tests.browser.conftest import PHONE, SECONDS, Site, comes_with
-from tests.real.visits import free_port
+from tests.ports import free_port
 from tests.serving import Serving
 
 # How many points of a desktop have a colour, and where the middle of them is.

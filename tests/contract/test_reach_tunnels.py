@@ -14,7 +14,8 @@ from sublet.reach.local import LocalReach
 from sublet.reach.login import Login
 from sublet.reach.prompts import nobody
 from sublet.reach.ssh import SshReach
-from tests.sshd import SSHD, Sshd, free_port, sshd
+from tests.ports import free_port
+from tests.sshd import SSHD, Sshd, sshd
 
 pytestmark = pytest.mark.anyio
 

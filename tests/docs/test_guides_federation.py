@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -12,6 +11,7 @@ import pytest
 
 from tests.docs.guides import run_guide
 from tests.openid import openid
+from tests.ports import free_port
 from tests.real.images import oci_archive
 from tests.registries import registry
 from tests.sites import Site
@@ -35,17 +35,10 @@ print(*sorted({{each["route"] + " " + each["inner"] for each in terms}}), sep="\
 }
 
 
-def find_port() -> str:
-    """A port that nobody has."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return str(probe.getsockname()[1])
-
-
 def describe(name: str, site: Site) -> dict[str, str]:
     """What the guide calls the facts of a site."""
     facts = {"HOST": site.host, "KEY": str(site.key), "KNOWN": site.facts["known_hosts"], "NAME": site.name}
-    return {f"{name}_{fact}": value for fact, value in {**facts, "PORT": find_port()}.items()}
+    return {f"{name}_{fact}": value for fact, value in {**facts, "PORT": str(free_port())}.items()}
 
 
 def write_programs(folder: Path) -> None:
@@ -88,7 +81,7 @@ def test_the_guide_to_a_federation_shows_what_its_commands_say(
             "SUBLET_ANSWER_WITHIN": "30s",
             "IAM": iam.issuer,
             "IMAGE": f"{images.address}/geo/box:1@{digest}",
-            "PORT": find_port(),
+            "PORT": str(free_port()),
             **describe("CAM", new_site("--base", "box")),
             **describe("MAN", new_site("--base", "box")),
         }

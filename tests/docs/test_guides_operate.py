@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import ssl
 import string
 import subprocess
@@ -24,6 +23,7 @@ from sublet.client import Client
 from sublet.people.calls.people import new_token
 from tests.docs.guides import Written, parts, run_guide
 from tests.iam import iam_server
+from tests.ports import free_port
 from tests.serving import Serving, eventually
 
 pytestmark = pytest.mark.engines
@@ -40,15 +40,6 @@ def require(*programs: str) -> None:
         pytest.skip(f"not on this machine: {', '.join(missing)}")
 
 
-def free_ports(count: int) -> list[str]:
-    """Ports that nobody has."""
-    listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [str(listener.getsockname()[1]) for listener in listeners]
-    for listener in listeners:
-        listener.close()
-    return ports
-
-
 def stop(pid_file: Path) -> None:
     """End an nginx that this test started."""
     if pid_file.exists():
@@ -60,7 +51,7 @@ def test_the_guide_to_operating_shows_what_its_commands_say(guide: str, tmp_path
     require(*PROGRAMS)
     here = tmp_path / "here"
     here.mkdir()
-    port, proxy = free_ports(2)
+    port, proxy = str(free_port()), str(free_port())
     kept = tmp_path / "exported"
     environment = {"PORT": port, "PROXY": proxy, "HOME": str(here), "PATH": BIN, "COLUMNS": "100", "TZ": "UTC"}
     environment |= {"PWD": str(here), "SUBLET_HOME": str(here / "home")}
@@ -84,7 +75,7 @@ def test_the_guide_to_a_sites_own_broker_shows_what_its_commands_say(guide: str,
     require("curl")
     here, kept = tmp_path / "here", tmp_path / "exported"
     here.mkdir()
-    [port] = free_ports(1)
+    port = str(free_port())
     with iam_server() as iam:
         token = iam.token(aud=f"http://127.0.0.1:{port}", email="ann@x.org", email_verified=True, groups=["/srcnet"])
         environment = {"PORT": port, "IAM": iam.issuer, "TOKEN": token, "HOME": str(here), "PATH": BIN, "TZ": "UTC"}
@@ -126,7 +117,7 @@ def proxied(place: Path, port: str, proxy: str) -> Iterator[str]:
 def behind(tmp_path: Path) -> Iterator[tuple[str, str, ssl.SSLContext, Serving]]:
     """A service behind that nginx: its address there, a token, whom to trust, and itself."""
     require("nginx", "openssl")
-    port, proxy = free_ports(2)
+    port, proxy = str(free_port()), str(free_port())
     home = tmp_path / "home"
     home.mkdir(mode=0o700)
     lines = [f"port = {port}", f'url = "https://localhost:{proxy}"', 'proxies = ["127.0.0.1"]']

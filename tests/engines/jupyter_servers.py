@@ -16,7 +16,7 @@ import httpx2
 import pytest
 
 from tests.engines.environments import find_cache, have_environment
-from tests.storage_servers import free_port
+from tests.ports import free_port
 
 PROXY = "configurable-http-proxy@5.3.0"
 PATIENCE = 300.0

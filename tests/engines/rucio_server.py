@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.storage_servers import PATIENCE, free_port, wait_for
+from tests.ports import free_port
+from tests.storage_servers import PATIENCE, wait_for
 
 USER, PASSWORD = "marie", "radium-226"
 MAKE_DATABASE = """

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, WebSocket, expect
 from tests.browser.conftest import SECONDS, Site, comes_with, open_chromium
 from tests.browser.test_interactive import accept, ask_for, end
 from tests.engines.code_server import have_code_server
-from tests.real.visits import free_port
+from tests.ports import free_port
 from tests.serving import Serving
 
 pytestmark = pytest.mark.engines

@@ -13,10 +13,11 @@ import pytest
 from sublet.booking.model.job import Mount
 from sublet.booking.model.request import Executable
 from sublet.kinds.compose import COMPOSE
+from tests.ports import free_port
 from tests.real import images
 from tests.real.container_tools import find_tools
 from tests.real.programs import Place
-from tests.real.visits import answers, free_port, get, wait_for
+from tests.real.visits import answers, get, wait_for
 
 SERVE = "while true; do echo served | nc -l -p 7000; done"
 FETCH = "until nc server 7000 >/out/got 2>/dev/null && [ -s /out/got ]; do sleep 0.2; done; cat /out/got; exit $CODE"

@@ -21,10 +21,11 @@ from sublet.booking.model.job import Mount
 from sublet.booking.model.request import Executable
 from sublet.kinds.container import DOCKER, SINGULARITY
 from sublet.kinds.inside.container_images import alone
+from tests.ports import free_port
 from tests.real import images
 from tests.real.container_tools import TOOLS, docker, find_tools, images_kept, is_known, sh
 from tests.real.programs import Place
-from tests.real.visits import answers, free_port, get, wait_for
+from tests.real.visits import answers, get, wait_for
 
 NO_NETWORK = "sublet: the container has no network:"  # said where others than root can't open /dev/net/tun
 Run = Callable[..., tuple[int, str, str]]

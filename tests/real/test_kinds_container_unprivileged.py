@@ -13,10 +13,11 @@ import pytest
 
 from sublet.booking.model.job import Mount, Program
 from sublet.kinds.container import DOCKER
+from tests.ports import free_port
 from tests.real import images
 from tests.real.container_tools import TOOLS, find_tools, sh
 from tests.real.programs import Place
-from tests.real.visits import answers, free_port, get, wait_for
+from tests.real.visits import answers, get, wait_for
 
 
 @pytest.fixture

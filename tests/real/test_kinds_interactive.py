@@ -18,8 +18,9 @@ from websockets.sync.client import ClientConnection, connect
 
 from sublet.booking.model.request import Executable
 from sublet.kinds.interactive import INTERACTIVE
+from tests.ports import free_port
 from tests.real.programs import Place
-from tests.real.visits import answers, free_port, get, wait_for
+from tests.real.visits import answers, get, wait_for
 
 SECRET = {"Authorization": "token s3cret"}
 

@@ -23,8 +23,8 @@ from sublet.data.views.uploads import UploadShown
 from sublet.kernel.errors import BadRequest, NotFound, ServiceUnreachable
 from sublet.kernel.faults import UPLOAD_POINTS
 from sublet.people.calls.people import new_token
+from tests.ports import free_port
 from tests.serving import Serving, serve
-from tests.sshd import free_port
 
 PORT = free_port()
 SETTINGS = f'port = {PORT}\n[platforms.here]\nkind = "local"\ncores = 8\nmemory = "8GiB"\n'

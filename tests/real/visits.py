@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import socket
 import time
 from collections.abc import Callable
 
@@ -14,13 +13,6 @@ def wait_for(done: Callable[[], bool], seconds: float = 30) -> None:
     while not done():
         assert time.monotonic() < deadline, "it did not happen in time"
         time.sleep(0.02)
-
-
-def free_port() -> int:
-    """A loopback port that nobody has."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 def answers(port: int) -> bool:
