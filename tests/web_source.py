@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 
+LONGEST = 60  # seconds that a file is held, should a test fail meanwhile
+
 
 @dataclass
 class SourceFile:
@@ -29,6 +31,8 @@ class SourceFile:
     knows_ranges: bool = True
     pace: float = 0.0  # seconds between two blocks
     answers_after: float = 0.0  # seconds
+    held_at: int | None = None  # after so many bytes nothing more comes until `let_go` is set
+    let_go: threading.Event = field(default_factory=threading.Event)
     stalls_at: int | None = None  # after so many bytes nothing more comes, once, until the one who asked gives up
 
     @property
@@ -113,6 +117,8 @@ class SourceHandler(BaseHTTPRequestHandler):
         content = file.content[: file.given]
         end = file.cut_at if file.cut_at is not None and file.cuts > 0 and first < file.cut_at else len(content)
         for at in range(first, end, 1 << 16):
+            if file.held_at is not None and at >= file.held_at:
+                file.let_go.wait(LONGEST)
             piece = content[at : min(at + (1 << 16), end)]
             self.wfile.write(piece)
             self.source.sent += len(piece)

@@ -116,6 +116,11 @@ def make_old(folder: Path) -> None:
         os.utime(file, (time.time() - 60,) * 2)
 
 
+def make_young(file: Path) -> None:
+    """Let it have changed only now, however long the next look takes: its time is a little ahead."""
+    os.utime(file, (time.time() + 60,) * 2)
+
+
 async def until(is_so: Callable[[], bool]) -> None:
     """Look again and again."""
     async with asyncio.timeout(60):

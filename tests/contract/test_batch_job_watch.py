@@ -20,7 +20,7 @@ from sublet.platforms.batch.scripts import job_script, read_script
 
 JOB = files("sublet.platforms.batch").joinpath("shell", "job.sh").read_text()
 FUNCTIONS = "\n".join(re.findall(r"^(?:ends|nap|watch)\(\) \{.*?^\}", JOB, re.M | re.S))
-GRACE = 7_654_321  # seconds of a nap that nobody else takes
+GRACE = 70_000_000 + os.getpid()  # seconds of a nap that nobody else takes
 WATCH = (
     f"dir=. warn=0 grace={GRACE} began=$(date +%s) duration=1\nsaid() {{ :; }}\nsignal_all() {{ :; }}\n{FUNCTIONS}\n"
 )

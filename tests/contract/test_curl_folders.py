@@ -84,14 +84,16 @@ CONTENTS = {
 async def test_a_folder_comes_whole_by_one_curl_and_nobody_sees_what_opens_it(
     old_slurm: Slurm, source: WebSource, tmp_path: Path
 ) -> None:
-    files = put_all(source, CONTENTS, authorization=f"Bearer {SECRET}", pace=0.02)
-    coming, looks = asyncio.create_task(bring(old_slurm, files)), 0
+    files = put_all(source, CONTENTS, authorization=f"Bearer {SECRET}", held_at=1 << 20)
+    coming = asyncio.create_task(bring(old_slurm, files))
+    await until(lambda: coming.done() or any((tmp_path / "far").glob("kept/*/part.file.pieces")))
+    assert not coming.done(), "it is looked at while it works"
+    assert not await asyncio.to_thread(find_words, SECRET)
+    source.files["/0"].let_go.set()  # the others are smaller
     while not coming.done():
-        looks += (tmp_path / "far").exists() and len(list((tmp_path / "far").glob("kept/*/part.file.pieces")))
         assert not await asyncio.to_thread(find_words, SECRET)
         await asyncio.sleep(0.02)
     arrival = await coming
-    assert looks, "it was looked at while it worked"
     assert (arrival.taken.road, arrival.taken.why) == (Road.THERE, ""), arrival.taken.why
     assert read_all(content_of(tmp_path, arrival)) == CONTENTS
     assert [len(source.gets(f"/{number}")) for number in range(len(CONTENTS))] == [1] * len(CONTENTS)

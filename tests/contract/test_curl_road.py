@@ -40,18 +40,20 @@ async def test_what_opens_a_file_is_in_no_words_of_a_command_and_no_file_and_the
     old_slurm: Slurm, source: WebSource, tmp_path: Path
 ) -> None:
     content = os.urandom(MIB)
-    address = source.put("/closed", content, authorization=f"Bearer {SECRET}", pace=0.05) + "?signature=" + SECRET
+    source.put("/closed", content, authorization=f"Bearer {SECRET}", held_at=MIB // 2)
+    address = f"http://{source.address}/closed?signature={SECRET}"
     source.files[f"/closed?signature={SECRET}"] = source.files["/closed"]
     known = Credential(f"http://{source.address}/", CredentialKind.TOKEN, "", SECRET)
     policy = Policy(public_only=False, credentials=[known])
     coming = asyncio.create_task(bring(old_slurm, address, policy=policy))
-    looks = 0
+    await until(lambda: coming.done() or any((tmp_path / "far").glob("kept/*/part.file.curl")))
+    assert not coming.done(), "curl is looked at while it works"
+    assert not await asyncio.to_thread(find_words, SECRET)
+    source.files["/closed"].let_go.set()
     while not coming.done():
-        looks += (tmp_path / "far").exists() and len(list((tmp_path / "far").glob("kept/*/part.file.curl")))
         assert not await asyncio.to_thread(find_words, SECRET)
         await asyncio.sleep(0.02)
     arrival = await coming
-    assert looks, "curl was looked at while it worked"
     assert (arrival.taken.road, arrival.taken.source, arrival.taken.why) == (Road.THERE, source.address, "")
     assert content_of(tmp_path, arrival).read_bytes() == content
     assert content_of(tmp_path, arrival).stat().st_mode & 0o777 == 0o400

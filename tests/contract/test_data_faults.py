@@ -117,7 +117,7 @@ async def test_what_a_service_had_streamed_when_it_was_killed_is_gone_on_with_by
     tmp_path: Path, source: WebSource
 ) -> None:
     content = os.urandom(4 * MIB)
-    address = source.put("/killed", content, pace=0.05)
+    address = source.put("/killed", content, held_at=2 * MIB)
     words = [sys.executable, "-c", KILLED, str(tmp_path), address]
     process = await asyncio.create_subprocess_exec(*words, cwd=ROOT)
     async with asyncio.timeout(60):
@@ -126,7 +126,7 @@ async def test_what_a_service_had_streamed_when_it_was_killed_is_gone_on_with_by
             await asyncio.sleep(0.02)
     process.kill()
     await process.wait()
-    source.files["/killed"].pace = 0.0
+    source.files["/killed"].let_go.set()
     platform = await open_platform(tmp_path, tmp_path / "far", downloads=False)
     arrival = await bring(platform, address)
     assert content_of(tmp_path, arrival).read_bytes() == content

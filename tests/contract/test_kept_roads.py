@@ -33,7 +33,7 @@ from sublet.movers.rsync import RsyncMover
 from sublet.movers.skao import SkaoMover
 from sublet.platforms.caching import CachePlacement
 from sublet.platforms.local.cache import LocalCache
-from tests.contract.far_system import ignore, make_old, make_tree
+from tests.contract.far_system import ignore, make_old, make_tree, make_young
 from tests.contract.services import ME, ask, over, serving
 from tests.contract.test_local_cache import make_cache
 from tests.git_server import GitServer, link, program, submodule
@@ -224,6 +224,7 @@ async def test_what_changes_while_rsync_brings_it_is_brought_anew_and_what_is_yo
 ) -> None:
     file, item = daemon.folder / "moving.txt", Data("new", SIMPLE, f"{daemon.begin}/open/moving.txt")
     file.write_text("one")
+    make_young(file)
     assert await bring(cache, RsyncMover(UNLIMITED), item) is None, "it may change again within the same second"
     os.utime(file, (1000, 1000))
     plain, changes = RsyncMover.bring, ["two", "three"]

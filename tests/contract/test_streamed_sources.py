@@ -27,7 +27,7 @@ from sublet.platforms.slurm.platform import Slurm
 from sublet.reach.local import LocalReach
 from sublet.reach.port import Command, T
 from sublet.reach.prompts import nobody
-from tests.contract.far_system import begin, content_of, make_old, make_tree, take
+from tests.contract.far_system import begin, content_of, make_old, make_tree, make_young, take
 from tests.contract.test_mover_ssh import LARGE, SHA, allow, cutting, data
 from tests.sshd import Sshd, needs_sshd, sshd
 
@@ -91,6 +91,7 @@ async def test_a_file_over_sftp_that_changes_is_not_mixed_and_one_that_is_young_
 ) -> None:
     source, mover = server.home / "changing", SftpMover(allow(server))
     source.write_bytes(LARGE)
+    make_young(source)
     item = data(server, "/changing")
     [young] = (await mover.links(item)).links
     assert not young.identity, "it may change again within the same second"

@@ -25,7 +25,7 @@ from sublet.movers.port import SIMPLE, UNLIMITED, Mover, Policy
 from sublet.movers.rsync import RsyncMover
 from sublet.platforms.caching import EntryPhase, NoWay
 from sublet.platforms.slurm.platform import Slurm
-from tests.contract.far_system import begin, content_of, make_old, make_tree, open_platform, take, until
+from tests.contract.far_system import begin, content_of, make_old, make_tree, make_young, open_platform, take, until
 from tests.git_server import Entry, GitServer, link, program, submodule
 from tests.lfs_server import LfsClient, lfs_server
 from tests.rsync_server import SECRET, RsyncServer, serve_rsync
@@ -92,6 +92,7 @@ async def test_what_changed_on_an_rsync_server_is_brought_anew_and_what_is_young
     source = daemon.folder / "new.txt"
     for number, text in enumerate(("one", "two")):
         source.write_text(text)
+        make_young(source)
         assert not can_be_known((await mover.plan(item)).named), "it may change again within the same second"
         os.utime(source, (1000 + number,) * 2)
         arrival = await bring(slurm, mover, item)

@@ -155,16 +155,15 @@ async def test_secrets_are_in_no_process_list_and_no_file_and_are_not_shown_wher
 ) -> None:
     secret = "token-that-nobody-sees"
     with serve_source(source.address.partition(":")[0]) as other:
-        target = other.put("/five/cube.bin", os.urandom(MIB), pace=0.2)
+        target = other.put("/five/cube.bin", os.urandom(MIB), held_at=MIB // 2)
         address = source.put("/five/cube.bin", b"", location=target, authorization=f"Bearer {secret}")
         place = f"http://{source.address}/five"
         await service.credentials.add(ME, Credential(place, CredentialKind.TOKEN, secret=secret))
         session = await begin(service, run=SUM, data=[address])
-        seen = []
         while not other.gets("/five/cube.bin"):
             await service.signals.wait(0.1)
-        while (await service.sessions.get(session.id, ME)).phase is Phase.PREPARING and len(seen) < 5:
-            seen.append(await asyncio.to_thread(site.on, "login", "ps", "-ef", "ww"))
+        seen = [await asyncio.to_thread(site.on, "login", "ps", "-ef", "ww") for _ in range(3)]
+        other.files["/five/cube.bin"].let_go.set()
         ended = await over(service, session.id)
         assert ended.phase is Phase.COMPLETED, ended.end
         assert any("fetch." in text for text in seen)

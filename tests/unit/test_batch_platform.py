@@ -189,7 +189,6 @@ async def test_a_reservation_that_comes_too_late_is_given_up_as_soon_as_it_is_th
 
 
 async def test_what_was_reserved_for_an_answer_that_nobody_waits_for_is_forsaken(toy: Toy, tmp_path: Path) -> None:
-    toy.reserves_within = timedelta(seconds=2)
     now = datetime.now(UTC)
     words = iter([["60"], ["--when", str(tmp_path / "never"), "60"]])
     windows = [Window(now, now + timedelta(hours=1))] * 2
