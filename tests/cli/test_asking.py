@@ -263,6 +263,27 @@ def test_what_names_a_file_that_is_not_here_is_refused_before_anything_is_asked(
     assert len(service.heard) == 1
 
 
+def test_a_program_above_the_directory_is_refused_and_other_files_there_are_named(
+    type_in: Type, canned: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = canned({"POST /v1/offersets": Said(a_yes(an_offer()))})
+    Path("sub").mkdir()
+    for name in ("sim.py", "x.csv", "sub/here.py"):
+        Path(name).touch()
+    monkeypatch.chdir("sub")
+    for words in (("python3", "../sim.py"), ("../sim.py",)):
+        typed = type_in("run", "--", *words)
+        assert (typed.code, service.heard) == (2, [])
+        assert "../sim.py is above the session's own directory, and can't be sent there." in typed.err
+        assert "--data ../sim.py, and call it sim.py" in " ".join(typed.err.split())
+    named = type_in("ask", "--", "python3", "here.py", "--data=../x.csv", "..", "../nothing")
+    assert (
+        "note: ../x.csv is above this directory, and is not brought; --data ../x.csv brings it as x.csv." in named.err
+    )
+    assert named.err.count("note:") == 1
+    assert "note:" not in type_in("ask", "--stay", "--", "python3", "../sim.py").err
+
+
 def test_a_place_that_takes_no_files_is_refused_before_anything_is_run_or_fetched(type_in: Type, canned: Serve) -> None:
     service = canned({})
     Path("taken").write_text("mine\n")

@@ -66,6 +66,22 @@ def test_a_preview_shows_text_tables_and_the_facts_of_images(
     assert "\x1b[31m" not in type_in("result", "preview", ID, "plots/c.txt").out
     assert describe_file("x.csv", 0, b"", 10).facts == "empty"
     assert describe_file("x.csv", 8, b"a\n1\n", 10).facts.startswith("table, more than 1 row of 1 column,")
+    assert describe_file("x.csv", 2, b"\n\n", 10).lines == ()
+
+
+def test_a_preview_of_a_table_hides_no_column_whatever_a_spreadsheet_put_between_them() -> None:
+    semicolons = b"\xef\xbb\xbfa;b\r\n1,5;2\r\n"
+    assert describe_file("x.csv", len(semicolons), semicolons, 10).lines == ("a    b", "1,5  2")
+    rows = b'a,b\n1\n1,2,3\n"x\ny",4\n'
+    ragged = describe_file("x.csv", len(rows), rows, 10)
+    assert ragged.facts.startswith("table, 3 rows of 3 columns")
+    assert [line.split() for line in ragged.lines][2:] == [["1", "2", "3"], ["x", "y", "4"]]
+
+
+def test_a_preview_names_a_folder_that_is_empty(type_in: Type, canned: Serve, answers: dict[str, Said]) -> None:
+    listed = ResultList(items=(), folders=("logs",))
+    canned({**answers, f"GET {AT}/results": Said(listed)})
+    assert type_in("result", "preview", ID, "logs").out == "logs/: an empty folder\n"
 
 
 def test_results_are_sent_and_what_fails_on_the_way_is_told(

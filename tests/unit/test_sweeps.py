@@ -130,3 +130,22 @@ def test_a_table_has_the_last_word_on_each_task_beside_its_parameters() -> None:
         {"task": 2, "a": "z", "exit_code": 137, "seconds": 0.1},
     ]
     assert columns_of(rows) == ["task", "a", "exit_code", "seconds", "loss", "result.a", "output"]
+
+
+def test_what_a_task_prints_hides_no_exit_code_and_no_time_that_was_measured() -> None:
+    printed = b'{"exit_code": 0, "seconds": 99, "task": 7}'
+    record = json.dumps({"task": 0, "code": 3, "seconds": 1.5, "stdout": [0, len(printed)]}).encode()
+    assert join_table([record], lambda offset, length: printed[offset : offset + length]) == [
+        {"task": 0, "exit_code": 3, "seconds": 1.5, "result.exit_code": 0, "result.seconds": 99, "result.task": 7}
+    ]
+
+
+@pytest.mark.parametrize("text", ["a,b\n1,x y\n", "a;b\n1;x y\n", "a\tb\n1\tx y\n", "\ufeffa;b\r\n1;x y\r\n"])
+def test_a_table_of_a_spreadsheet_is_read_whatever_separates_its_columns(text: str, tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text(text, encoding="utf-8")
+    assert read_table(str(tmp_path / "p.csv")) == [{"a": "1", "b": "x y"}]
+
+
+def test_a_quoted_value_of_a_table_keeps_its_line_break_and_commas_decide_before_others(tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text('a,b;c;d\n1,"x\ny"\n')
+    assert read_table(str(tmp_path / "p.csv")) == [{"a": "1", "b;c;d": "x\ny"}]

@@ -63,6 +63,8 @@ def test_a_file_is_shown_by_its_name(path: str, size: int, kind: str) -> None:
 def test_tables_json_text_and_what_is_none_of_them() -> None:
     table = draw_preview("a.csv", b'x,y\n1,"a\nb"\n', is_cut=False)
     assert (table.kind, table.rows) == ("table", [["x", "y"], ["1", "a\nb"]])
+    saved = draw_preview("a.csv", b"\xef\xbb\xbfx;y\r\n1,5;2\r\n", is_cut=False)
+    assert saved.rows == [["x", "y"], ["1,5", "2"]]
     cut = draw_preview("a.csv", b"x,y\n1,2\n3,", is_cut=True)
     assert (cut.rows, cut.is_cut) == ([["x", "y"], ["1", "2"]], True)
     long = draw_preview("a.csv", b"x\n" * (MOST_ROWS + 9), is_cut=False)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from sublet.client.files import COMMANDS, Files, find_named_files, mark_here
+from sublet.client.files import COMMANDS, Files, find_named_above, find_named_files, mark_here
 from sublet.client.missing import check_programs, looks_like_image_file, refuse_missing_image
 from sublet.client.names import name_of
 from sublet.client.values import plain_document
@@ -33,6 +33,7 @@ class Prepared:
     document: Mapping[str, Any]
     files: Files
     missing: str = ""  # the program file of its command, if it isn't here and may exist only where it runs
+    above: tuple[str, ...] = ()  # paths that its command names and that lead up, so that they can't be sent along
 
 
 def document_of(document: Document | None, wishes: Mapping[str, Any], *, local: bool) -> Mapping[str, Any]:
@@ -90,7 +91,7 @@ def bring(document: dict[str, Any], directories: Mapping[str, str], *, stays: bo
                 data += files.bring_named(named, directories[name])
         if data or "data" in located:
             located["data"] = data
-    return Prepared(located, files, missing=missing)
+    return Prepared(located, files, missing=missing, above=() if stays else _find_above(document, directories))
 
 
 def bring_far(document: dict[str, Any], directories: Mapping[str, str], *, stays: bool) -> Prepared:
@@ -110,7 +111,12 @@ def bring_far(document: dict[str, Any], directories: Mapping[str, str], *, stays
                 brought += map(mark_here, files.bring_named(named, directories[name]))
         if brought or "data" in found:
             found["data"] = [item for item in brought if item is not None]
-    return Prepared(found, files)
+    return Prepared(found, files, above=() if stays else _find_above(document, directories))
+
+
+def _find_above(document: Mapping[str, Any], directories: Mapping[str, str]) -> tuple[str, ...]:
+    written = [name for name in COMMANDS if name in document]
+    return tuple(path for name in written for path in find_named_above({name: document[name]}, directories[name]))
 
 
 def _bring_near(files: Files, item: Any, directories: Mapping[str, str]) -> Any:

@@ -121,10 +121,24 @@ def find_named_files(document: Mapping[str, Any], directory: str) -> list[str]:
     return [word for word in dict.fromkeys(_candidates(document)) if _is_here(word, directory)]
 
 
+def find_named_above(document: Mapping[str, Any], directory: str) -> list[str]:
+    """Return the paths that a document's commands name, exist and lead up, so that they can't be sent along."""
+    named = (word for word in dict.fromkeys(_candidates(document)) if leads_up(word))
+    return [word for word in named if _exists(word, directory)]
+
+
+def leads_up(word: str) -> bool:
+    """Whether a word is a relative path with `..` to something that has a name."""
+    return ".." in word.split("/") and not os.path.isabs(word) and os.path.basename(os.path.normpath(word)) != ".."
+
+
 def _is_here(word: str, directory: str) -> bool:
     """Whether a word is a path that exists in or below the directory; paths with `..` never count."""
-    is_inside = bool(word) and "\0" not in word and not os.path.isabs(word) and ".." not in word.split("/")
-    return is_inside and len(word) < 4096 and os.path.exists(os.path.join(directory, word))
+    return bool(word) and not os.path.isabs(word) and ".." not in word.split("/") and _exists(word, directory)
+
+
+def _exists(word: str, directory: str) -> bool:
+    return "\0" not in word and len(word) < 4096 and os.path.exists(os.path.join(directory, word))
 
 
 def list_steps(document: Mapping[str, Any]) -> list[Any]:

@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sublet.client.files import COMMANDS, list_step_lines
+from sublet.client.files import COMMANDS, leads_up, list_step_lines
 from sublet.kernel.errors import BadRequest
 
 IMAGE_FILES = (".sif", ".simg", ".sqfs", ".squashfs", ".img", ".tar", ".tar.gz", ".tgz")
@@ -87,11 +87,22 @@ def check_programs(document: Mapping[str, Any], directories: Mapping[str, str]) 
 
 def _check_program(line: Any, document: Mapping[str, Any], directory: str) -> str:
     name = find_missing_program(line, directory)
-    if name and not any(document.get(field) for field in ("image", "data", "workdir")):
+    may_be_there = any(document.get(field) for field in ("image", "data", "workdir"))
+    if not name and not may_be_there and leads_up(above := _program_file(_split(line))):
+        raise BadRequest(
+            f"{above} is above the session's own directory, and can't be sent there.", hint=from_above(above)
+        )
+    if name and not may_be_there:
         near = suggest(name, directory)
         message = f"There is no file {name} {describe_place(directory)}."
         raise BadRequest(message, hint=f"{near} {ITS_OWN}".strip())
     return name
+
+
+def from_above(name: str) -> str:
+    """Return how to send a file that is named by a path that leads up."""
+    last = os.path.basename(os.path.normpath(name))
+    return f"Send it with --data {name}, and call it {last}; or type the command in a directory above it. {ITS_OWN}"
 
 
 def _lines(value: Any) -> list[Any]:

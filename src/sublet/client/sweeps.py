@@ -13,6 +13,7 @@ from sublet.booking.model.bag import TASKS_AT_MOST, Task, count, expand, problem
 from sublet.client.values import plain_rows, plain_value
 from sublet.client.wishes import Word, refuse_misspelt
 from sublet.kernel.errors import BadRequest
+from sublet.kernel.separated import read_rows
 
 USUALLY_AT_MOST = 10_000  # tasks, unless the caller raises the limit
 LARGEST = 900_000  # bytes of values: a document has room for 1 MiB
@@ -100,10 +101,8 @@ def read_lines(file: str) -> list[str]:
 
 
 def read_table(file: str) -> list[dict[str, str]]:
-    """Return the rows of a CSV file whose first line names the columns."""
-    import csv  # only for those who have a table
-
-    rows = [row for row in csv.reader(_text(file).splitlines()) if row]
+    """Return the rows of a table whose first line names the columns, separated by commas, semicolons or tabs."""
+    rows = [row for row in read_rows(_text(file), file) if row]
     if len(rows) < 2:
         raise BadRequest(detail=f"{file} has no rows", hint="Its first line names the columns, the others have values.")
     names = [name.strip() for name in rows[0]]

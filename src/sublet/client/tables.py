@@ -14,7 +14,8 @@ Read = Callable[[int, int], bytes]  # reads from all tasks' output, by offset an
 def join_table(record: Iterable[bytes], read: Read) -> list[dict[str, Any]]:
     """Return a row for each finished task: `task`, its parameters, `exit_code`, `seconds`, and its result.
 
-    A task's result is the JSON object on the last line of its output, or else that line, as `output`.
+    A task's result is the JSON object on the last line of its output, or else that line, as `output`. What is called
+    as another column is called `result.NAME`.
     """
     last: dict[int, dict[str, Any]] = {}
     for raw in record:
@@ -43,9 +44,17 @@ def _row(line: dict[str, Any], read: Read) -> dict[str, Any]:
         row["name"] = line["name"]
     row |= {name: _number(value) for name, value in (line.get("parameters") or {}).items()}
     code = line["code"] if line["code"] is not None else 128 + (line.get("signal") or 0)
-    for name, value in {"exit_code": code, "seconds": line.get("seconds"), **_read_row(line, read)}.items():
-        row[f"result.{name}" if name in row else name] = value
+    measured = {"exit_code": code, "seconds": line.get("seconds")}
+    for name, value in [*measured.items(), *_read_row(line, read).items()]:
+        row[_free_name(name, row)] = value
     return row
+
+
+def _free_name(name: str, row: dict[str, Any]) -> str:
+    """Return a column's name, which hides no other column of the row."""
+    while name in row:
+        name = f"result.{name}"
+    return name
 
 
 def _read_row(line: dict[str, Any], read: Read) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import click
 
 from sublet.booking.calls import results
 from sublet.booking.cli.fetching import Destination, check_folder, count_empty, fetch_all
-from sublet.booking.cli.result_previews import PREVIEWED, describe_file, make_plain
+from sublet.booking.cli.result_previews import PREVIEWED, FilePreview, describe_file, make_plain
 from sublet.booking.model.amounts import parse_duration
 from sublet.booking.views.results import SentFileView
 from sublet.cli.command import command
@@ -137,6 +137,7 @@ def preview(out: Output, session: str, path: tuple[str, ...], lines: int) -> Non
         for file in chosen.items
     ]
     views = [describe_file(file.path, file.size, data[:PREVIEWED], lines) for file, data in shown]
+    views += [FilePreview(f"{path}/", 0, "an empty folder") for path in chosen.folders]
     facts = [{"path": view.path, "size": view.size, "facts": view.facts, "lines": view.lines} for view in views]
     human = [line for view in views for line in (f"{make_plain(view.path)}: {view.facts}", *view.lines, "")]
     out.show({"items": facts}, lambda: human[:-1], lambda: (line for view in views for line in view.lines))

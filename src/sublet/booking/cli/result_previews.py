@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from sublet.cli.output import table
 from sublet.cli.texts import size as size_text
+from sublet.kernel.separated import decode_text, is_table, read_rows
 from sublet.kernel.texts import count_text
 
 PREVIEWED = 64 * 1024  # bytes that are read
 WIDEST = 200  # characters of a line
-DELIMITERS = {".csv": ",", ".tsv": "\t"}
 FIXED = struct.Struct(">II")
 
 
@@ -36,26 +36,26 @@ def describe_file(path: str, size: int, data: bytes, lines: int) -> FilePreview:
     if b"\0" in data:
         return FilePreview(path, size, f"not text, {size_text(size)}")
     is_cut = len(data) < size
-    text = data.decode(errors="replace")
-    whole = (text.rpartition("\n")[0] if is_cut and "\n" in text else text).splitlines()
-    delimiter = DELIMITERS.get(path[path.rfind(".") :].lower()) if "." in path else None
-    if delimiter:
-        return _describe_table(path, size, whole, delimiter, lines, is_cut=is_cut)
+    text = decode_text(data)
+    text = text.rpartition("\n")[0] if is_cut and "\n" in text else text
+    if is_table(path):
+        return _describe_table(path, size, text, lines, is_cut=is_cut)
+    whole = text.splitlines()
     shown = tuple(make_plain(line) for line in whole[:lines])
     count = f"{'more than ' if is_cut else ''}{count_text(len(whole), 'line')}"
     return FilePreview(path, size, f"text, {count}, {size_text(size)}", shown)
 
 
-def _describe_table(path: str, size: int, lines: list[str], delimiter: str, most: int, *, is_cut: bool) -> FilePreview:
-    import csv  # only for tables
-
-    rows = list(csv.reader(lines, delimiter=delimiter))
+def _describe_table(path: str, size: int, text: str, most: int, *, is_cut: bool) -> FilePreview:
+    rows = list(read_rows(text, path))
     head, body = (rows[0], rows[1:]) if rows else ([], [])
-    count = f"{'more than ' if is_cut else ''}{count_text(len(body), 'row')} of {count_text(len(head), 'column')}"
-    width = len(head)
-    cells = [tuple(make_plain(cell)[:40] for cell in [*row, *[""] * width][:width]) for row in body[:most]]
-    shown = tuple(table(tuple(make_plain(name)[:40] for name in head), cells)) if head else ()
-    return FilePreview(path, size, f"table, {count}, {size_text(size)}", shown)
+    width = max(map(len, rows), default=0)
+    count = f"{'more than ' if is_cut else ''}{count_text(len(body), 'row')} of {count_text(width, 'column')}"
+    names, *cells = [
+        tuple(make_plain(" ".join(cell.splitlines()))[:40] for cell in [*row, *[""] * width][:width])
+        for row in [head, *body[:most]]
+    ]
+    return FilePreview(path, size, f"table, {count}, {size_text(size)}", tuple(table(names, cells)) if head else ())
 
 
 def make_plain(line: str) -> str:

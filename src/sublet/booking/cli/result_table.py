@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import sys
 import tempfile
+from typing import Any
 
 from sublet.booking.calls import results
 from sublet.cli.output import Output
@@ -30,4 +32,9 @@ def print_table(out: Output, link: Link, session: str) -> None:
         return
     writer = csv.DictWriter(sys.stdout, columns_of(rows), restval="", lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows({name: _write_cell(value) for name, value in row.items()} for row in rows)
+
+
+def _write_cell(value: Any) -> Any:
+    """Return a value as CSV has it: lists, objects and truths as JSON, so that other programs can read them."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, (dict, list, bool)) else value

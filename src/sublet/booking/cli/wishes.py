@@ -163,6 +163,9 @@ def tell_brought(out: Output, prepared: Prepared) -> None:
         out.note(f"leaves {left} behind, which may be secret; a line !NAME in .subletignore brings it")
     if prepared.missing:
         out.note(f"note: {prepared.missing} is not here, and is not brought: it has to be there where this runs.")
+    for name in prepared.above if not prepared.missing else ():
+        last = os.path.basename(os.path.normpath(name))
+        out.note(f"note: {name} is above this directory, and is not brought; --data {name} brings it as {last}.")
 
 
 def short_form(words: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]:

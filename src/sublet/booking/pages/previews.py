@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from sublet.booking.output import ResultFile
 from sublet.booking.pages.logs import readable
 from sublet.booking.pages.notebooks import draw_notebook
 from sublet.kernel.errors import NotFound
+from sublet.kernel.separated import decode_text, is_table, read_rows
 from sublet.kernel.streams import read_up_to
 from sublet.web.drawing import page
 from sublet.web.reading import visitor
@@ -36,7 +36,6 @@ IMAGES = {
     ".svg": "image/svg+xml",
 }
 FRAMED = (".html", ".htm", ".ipynb")
-TABLES = {".csv": ",", ".tsv": "\t"}
 SANDBOX = {  # a session's file runs no scripts here, sends nothing, and can't pass for a page of ours
     "content-security-policy": "sandbox; default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'self'",
@@ -64,7 +63,7 @@ def kind_of(path: str, size: int) -> Kind:
         return "image" if size <= MOST_IMAGE else "none"
     if suffix in FRAMED:
         return "frame" if size <= MOST_FRAMED else "none"
-    return "table" if suffix in TABLES else "text"
+    return "table" if is_table(path) else "text"
 
 
 def draw_preview(path: str, data: bytes, *, is_cut: bool) -> Preview:
@@ -72,20 +71,20 @@ def draw_preview(path: str, data: bytes, *, is_cut: bool) -> Preview:
     if b"\0" in data:
         return Preview("none", why="It is not text.")
     suffix = PurePosixPath(path).suffix.lower()
-    text = data.decode(errors="replace")
-    if suffix in TABLES:
-        rows, more = _rows(text, TABLES[suffix], is_cut=is_cut)
+    text = decode_text(data)
+    if is_table(path):
+        rows, more = _rows(text, path, is_cut=is_cut)
         return Preview("table", rows=rows, is_cut=is_cut or more)
     if suffix == ".json" and not is_cut:
         return Preview("text", _indent_json(text))
     return Preview("text", readable(data), is_cut=is_cut)
 
 
-def _rows(text: str, delimiter: str, *, is_cut: bool) -> tuple[list[list[str]], bool]:
+def _rows(text: str, path: str, *, is_cut: bool) -> tuple[list[list[str]], bool]:
     lines = text.rpartition("\n")[0] if is_cut else text  # the last row may be incomplete
     rows: list[list[str]] = []
     try:
-        for row in csv.reader(io.StringIO(lines, newline=""), delimiter=delimiter):
+        for row in read_rows(lines, path):
             if len(rows) > MOST_ROWS:
                 return rows[:-1], True
             rows.append(row[:MOST_COLUMNS])
