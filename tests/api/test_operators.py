@@ -43,6 +43,26 @@ async def service(tmp_path_factory: pytest.TempPathFactory, mailbox: Mailbox) ->
         yield opened
 
 
+async def test_an_operator_without_the_second_factor_that_their_role_needs_is_told_so(
+    callers: Callers, service: Service
+) -> None:
+    before = service.settings.signing
+    change_settings(service, signing=before.model_copy(update={"second_factor": ("operator",)}))
+    try:
+        op, ann = await caller(callers, service, OP), await caller(callers, service, ANN)
+        refused = await op.get("/v1/people")
+        assert (refused.status_code, refused.json()["code"]) == (403, "operators-only")
+        assert "operator, counts once you have a second factor: `sublet person totp on`" in refused.json()["hint"]
+        who = (await op.get("/v1/whoami")).json()
+        assert (who["role"], who["pending_role"]) == ("person", "operator")
+        assert "second factor" not in (await ann.get("/v1/people")).json()["hint"]
+        page = await signed_in(callers, service, OP)
+        assert "counts once you have a second factor" in (await page.get("/web/people")).text
+        assert "Your role, operator, counts once you have one." in (await page.get("/web/account")).text
+    finally:
+        change_settings(service, signing=before)
+
+
 async def caller(callers: Callers, service: Service, name: str, **token: Any) -> httpx2.AsyncClient:
     _, secret = await service.people.tokens.make_token(Person(name), **token)
     return await callers.with_headers({"authorization": f"Bearer {secret}"})

@@ -186,13 +186,13 @@ async def test_a_part_that_needs_a_second_factor_counts_only_with_one(gateway: G
     _, bobs = await gateway.comes(name=BOB.name)
     person, bob = await service.people.tokens.bearer(secret), await service.people.tokens.bearer(bobs)
     assert person is not None
-    assert not person.operator
+    assert (person.operator, person.pending_role) == (False, "operator")
     assert bob is not None
-    assert bob.reviewer
+    assert (bob.reviewer, bob.pending_role) == (True, "")
     await gateway.enrols()
     person = await service.people.tokens.bearer(secret)
     assert person is not None
-    assert person.operator
+    assert (person.operator, person.pending_role) == (True, "")
 
 
 async def test_secrets_are_sealed_anew_with_a_new_master_key(gateway: Gateway) -> None:

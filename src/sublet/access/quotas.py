@@ -183,7 +183,7 @@ class RuledAccess:
             self.throttle.spend("asks_per_person", person.name)
         except TooMany as error:
             seconds = error.values["seconds"]
-            message = f"You have asked for offers too often: wait {seconds} s."
+            message = "You have asked for offers too often: wait {wait}."
             hint = "Accept an offer that you have, or ask for many tasks at once: sublet sweep, or a bag."
             raise TooMany(message, hint=hint, seconds=seconds) from error
 

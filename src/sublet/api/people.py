@@ -13,7 +13,7 @@ from starlette.types import Scope
 
 from sublet.api.queries import check_query
 from sublet.api.scopes import check_scope
-from sublet.kernel.errors import NotSignedIn, OperatorsOnly, TokenRefused
+from sublet.kernel.errors import NotSignedIn, NotYours, OperatorsOnly, SubletError, TokenRefused
 from sublet.kernel.throttle import neighbours
 from sublet.people.model.assertion import Errand
 from sublet.people.model.person import Person
@@ -21,6 +21,10 @@ from sublet.service import Service
 
 MOMENT = 2.0  # seconds for which a token that another process revoked still works here
 MOST_REMEMBERED = 1000
+NEEDS_FACTOR = (
+    "Your role, {role}, counts once you have a second factor: `sublet person totp on`, or on the page of your account."
+)
+VALID_COUNTS = "A valid token still works; only wrong ones are limited."
 ON_SOCKET = "sublet.on_socket"  # set in the scope by the server, for connections on the Unix socket
 
 
@@ -74,9 +78,10 @@ async def person_by(request: Request, secret: str) -> Person:
             person = await service.people.tokens.bearer(secret)
         if person is None or not service.people.issuers.is_errand(secret):
             remembered.put(secret, person, standings)
+    request.state.person = person
     if person is None:
         if secret:  # only wrong tokens count, so that a valid one is never locked out by a neighbour's
-            service.throttle.spend("wrong_tokens_per_host", neighbours(host_of(request)))
+            service.throttle.spend("wrong_tokens_per_host", neighbours(host_of(request)), VALID_COUNTS)
         raise NotSignedIn(hint=f"sublet login {base_of(request)}" if service.people.signing_in.knows_people else "")
     check_scope(request, person)
     check_query(request)
@@ -91,7 +96,7 @@ async def _by_issuer(request: Request, token: str) -> Person:
     try:
         return await service.people.issuers.bearer(token, errand, host_of(request))
     except TokenRefused:
-        service.throttle.spend("wrong_tokens_per_host", neighbours(host_of(request)))
+        service.throttle.spend("wrong_tokens_per_host", neighbours(host_of(request)), VALID_COUNTS)
         raise
 
 
@@ -129,6 +134,14 @@ async def require_operated(request: Request) -> Service:
     if not (await person_of(request)).operator:
         raise OperatorsOnly
     return service_of(request)
+
+
+def explain_refusal(request: HTTPConnection, error: SubletError) -> SubletError:
+    """Return the error; for someone whose role needs a second factor that they don't have, with what to do."""
+    person: Person | None = getattr(request.state, "person", None)
+    if not isinstance(error, (OperatorsOnly, NotYours)) or person is None or not person.pending_role:
+        return error
+    return type(error)(error.message, hint=NEEDS_FACTOR.format(role=person.pending_role))
 
 
 def base_of(request: Request) -> str:

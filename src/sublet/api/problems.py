@@ -15,7 +15,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.routing import compile_path
 
-from sublet.api.people import service_of
+from sublet.api.people import explain_refusal, service_of
 from sublet.kernel.errors import BadRequest, ServiceFull, ServiceShort, SubletError, TooLarge, TooMany
 from sublet.kernel.shortage import find_shortage
 
@@ -64,9 +64,9 @@ def raw_response(error: SubletError) -> bytes:
     return "\r\n".join([*head, "", ""]).encode() + bytes(answer.body)
 
 
-async def _ours(_: Request, error: Exception) -> Response:
+async def _ours(request: Request, error: Exception) -> Response:
     assert isinstance(error, SubletError)  # noqa: S101 - this is what it is registered for
-    return problem_response(error)
+    return problem_response(explain_refusal(request, error))
 
 
 def methods(app: FastAPI, path: str) -> list[str]:

@@ -26,13 +26,13 @@ class Throttle:
         self._clock = clock
         self._until: dict[tuple[str, str], float] = {}
 
-    def spend(self, what: str, who: str) -> None:
+    def spend(self, what: str, who: str, hint: str = "") -> None:
         """Count one try; raise TooMany, without counting it, if there were too many already."""
         limit, now = self._limits[what], self._clock()
         until = max(self._until.get((what, who), now), now)
         wait = until + limit.each - now - limit.per.total_seconds()
         if wait > 1e-6:  # less is a rounding error
-            raise TooMany(seconds=math.ceil(wait))
+            raise TooMany(hint=hint, seconds=math.ceil(wait))
         if len(self._until) >= MOST_KNOWN and (what, who) not in self._until:
             self._forget(now)
         self._until[what, who] = until + limit.each

@@ -40,6 +40,8 @@ LASTS = timedelta(minutes=10)
 TRIES = 5
 KNOWN = "known browser"  # in place of a host: a browser that has signed in by this address before
 LONGEST_NOTE = 100
+CODES_ASKED = "Too many codes were asked for: wait {wait}."
+NEWEST_COUNTS = "The newest code that was mailed still counts, for ten minutes after it was asked for."
 SUBJECT = "Your code to sign in"
 TEXT = """Your code to sign in to {url} is
 
@@ -86,12 +88,12 @@ class SigningIn:
         address = self.authority.check_address(address)
         if not self.mail.possible:
             raise MailNotSent(address=address, why="no mail server is set.")
-        self.throttle.spend("sign_ins_per_host", neighbours(host))
+        self.throttle.spend("sign_ins_per_host", neighbours(host), NEWEST_COUNTS)
         code = f"{secrets.randbelow(10**DIGITS):0{DIGITS}}"
         made = self._make_code(address, KNOWN if known else neighbours(host), code)
         refused, wait = await self.store.write(lambda tx: self._check_asking(tx, made, host))
         if wait:
-            raise TooMany(seconds=wait)
+            raise TooMany(CODES_ASKED, hint=NEWEST_COUNTS, seconds=wait)
         if not refused:
             sending = asyncio.create_task(self._send_code(address, code), name="code by mail")
             self._mails.add(sending)

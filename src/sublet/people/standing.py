@@ -33,7 +33,7 @@ class Standing:
         if blocked:
             return None
         if known.role.value in self.settings.signing.second_factor and not has_factor:
-            return replace(person, operator=False, reviewer=False)
+            return replace(person, operator=False, reviewer=False, pending_role=known.role.value)
         return replace(person, operator=known.role is Role.OPERATOR, reviewer=known.role is Role.REVIEWER)
 
 

@@ -102,6 +102,7 @@ async def visitor_of(request: Request) -> Visitor:
     person = sealed.person if personal_link else await service.people.signing_in.visit(sealed.token)
     if person is None:
         raise NotSignedIn
+    request.state.person = person
     return Visitor(person, cookie, sealed.token)
 
 

@@ -22,6 +22,7 @@ from sublet.access.pages import access, audit, rules, usage
 from sublet.annexes.pages import annexes
 from sublet.api.answers import AnswerHeads
 from sublet.api.paths import allow_any_path
+from sublet.api.people import explain_refusal
 from sublet.api.problems import FULL, describe_log
 from sublet.apps.pages import apps
 from sublet.apps.pages import runs as app_runs
@@ -179,7 +180,8 @@ async def _ours(request: Request, error: Exception) -> Response:
         if request.headers.get("sec-fetch-site") == "cross-site":
             return _come_again(here)
         return RedirectResponse(f"/web/login?next={quote(here, safe='')}", 303)
-    answer = await _error(request, error.status, error.message, error.advice)
+    told = explain_refusal(request, error)
+    answer = await _error(request, told.status, told.message, told.advice)
     if isinstance(error, TooMany):
         answer.headers["retry-after"] = str(error.values.get("seconds", 60))
     return answer

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from sublet.kernel.errors.error import SubletError
 from sublet.kernel.errors.requests import BadRequest
+from sublet.kernel.texts import describe_duration
 
 
 class NotSignedIn(SubletError):
@@ -37,10 +40,16 @@ class Blocked(SubletError):
 
 
 class TooMany(SubletError):
-    """Too many attempts: wait {seconds} s."""
+    """Too many attempts: wait {wait}."""
 
-    hint = "A correct code still works; only wrong and repeated ones are limited."
+    hint = "Nothing was done. An operator can change the limits: [throttle] in sublet.toml."
     status = 429
+
+    def __init__(self, message: str = "", *, hint: str = "", **values: object) -> None:
+        """Say how long to wait, in words too; a message can have {wait} in it."""
+        seconds = values.setdefault("seconds", 60)
+        wait = describe_duration(timedelta(seconds=seconds), units=2) if isinstance(seconds, int) else "a while"
+        super().__init__(message.replace("{wait}", wait), hint=hint, **(values | {"wait": wait}))
 
 
 class FactorNeeded(SubletError):

@@ -23,7 +23,14 @@ async def whoami(request: Request) -> Response:
     role = "operator" if person.operator else "reviewer" if person.reviewer else "person"
     mode = service_of(request).mode_word
     return json_response(
-        WhoView(person=person.name, mode=mode, operator=person.operator, role=role, scope=person.scope)
+        WhoView(
+            person=person.name,
+            mode=mode,
+            operator=person.operator,
+            role=role,
+            pending_role=person.pending_role,
+            scope=person.scope,
+        )
     )
 
 

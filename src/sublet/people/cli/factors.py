@@ -11,8 +11,9 @@ from sublet.cli.command import CommandGroup, Example, command
 from sublet.cli.output import Output
 from sublet.cli.prompts import ask_for
 from sublet.cli.screen import columns_of, has_colours
-from sublet.kernel.errors import WrongCode
+from sublet.kernel.texts import count_text
 from sublet.people.calls import factors
+from sublet.people.cli.codes import ask_until_right
 
 if TYPE_CHECKING:
     from sublet.client.link import Link
@@ -56,13 +57,8 @@ def _draw(uri: str) -> list[str]:
 
 def _confirm(out: Output, link: Link) -> RecoveryView:
     """Ask for codes until one is right; the secret stays the same."""
-    while True:
-        try:
-            return link.do(factors.confirm(ask_for("Code", "Type it in a terminal, or give it with --code.")))
-        except WrongCode as error:
-            if not out.can_ask:
-                raise
-            out.note(error.sentences)
+    ask = "Type it in a terminal, or give it with --code."
+    return ask_until_right(out, lambda: link.do(factors.confirm(ask_for("Code", ask))))
 
 
 @command("off", "sublet person totp off", "sublet person totp off --person anna@example.org")
@@ -82,7 +78,7 @@ def off(out: Output, code: str | None, person: str | None) -> None:
 def status(out: Output) -> None:
     """Say whether it is on."""
     view = out.link().do(factors.factor())
-    left = f"It is on; {view.recovery} recovery codes are left."
+    left = f"It is on; {count_text(view.recovery, 'recovery code')} left."
     out.show(view, lambda: [left if view.on else "It is off."], lambda: ["on" if view.on else "off"])
 
 

@@ -15,15 +15,15 @@ from sublet.cli.prompts import ask_for
 from sublet.client.address import Address, find_address, gateway_at
 from sublet.client.gateways import forget, keep, login_to
 from sublet.client.link import Link
-from sublet.kernel.errors import NoAnswer, NotAGateway, NotFound, NotPrivate, NotSignedIn, SubletError, WrongCode
+from sublet.kernel.errors import NoAnswer, NotAGateway, NotFound, NotPrivate, NotSignedIn, SubletError
 from sublet.kernel.home import sublet_home
 from sublet.kernel.kept_logins import KeptLogin
 from sublet.people.calls import factors, people, profiles, signing_in
+from sublet.people.cli.codes import ask_until_right
 from sublet.people.cli.device_login import find_issuer, give_back, sign_in_by_device
-from sublet.people.views.people import PersonView, TokenView
+from sublet.people.views.people import PersonView, TokenView, WhoView
 
 NEAR = ("localhost", "127.0.0.1", "::1")
-TRIES = 5
 NOT_TYPED = (
     "Nobody is signed in. Type `sublet login` again where the code can be typed; a program shows a token instead: "
     "`sublet login URL --token < token.txt`."
@@ -69,6 +69,8 @@ def login(
     answer = {"gateway": there.text, "person": who.person, "role": who.role}
     out.show(answer, lambda: [f"You are signed in to {there.text} as {who.person}."], lambda: [who.person])
     out.note("Commands go there from now on. `sublet logout` ends it.")
+    if who.pending_role:
+        out.note(f"Your role is {_describe_role(who)}")
 
 
 def require_private(there: Address) -> None:
@@ -91,14 +93,7 @@ def _sign_in(out: Output, link: Link, address: str | None, issuer: str | None, o
 
 def _by_code(out: Output, link: Link, address: str) -> TokenView:
     out.note(link.do(signing_in.ask(address)).message)
-    for _ in range(TRIES - 1):
-        try:
-            return link.do(signing_in.sign_in(address, _code(), _client()))
-        except WrongCode as error:
-            if not out.can_ask:
-                raise
-            out.note(error.message)
-    return link.do(signing_in.sign_in(address, _code(), _client()))
+    return ask_until_right(out, lambda: link.do(signing_in.sign_in(address, _code(), _client())))
 
 
 def _by_page(out: Output, link: Link, name: str) -> TokenView:
@@ -118,9 +113,9 @@ def _by_page(out: Output, link: Link, name: str) -> TokenView:
 
 
 def _second(out: Output, link: Link, half: TokenView) -> TokenView:
-    """Complete a sign-in with a code of the second factor."""
+    """Complete a sign-in with a code of the second factor; in a terminal, ask again after a wrong one."""
     out.note("Now a code of your second factor, or one of your recovery codes.")
-    return link.do(factors.second(half.token, _code()))
+    return ask_until_right(out, lambda: link.do(factors.second(half.token, _code())))
 
 
 def _client() -> str:
@@ -173,13 +168,19 @@ def whoami(out: Output) -> None:
     lines = [
         ("person", who.person),
         ("service", f"{link.address.text} ({who.mode})"),
-        ("role", who.role if who.mode == "gateway" else ""),
+        ("role", _describe_role(who) if who.mode == "gateway" else ""),
         ("groups", ", ".join(groups)),
         ("token for", ", ".join(who.scope)),
         ("token of", renews),
         *((kind, value) for kind, value in names if value != who.person),
     ]
     out.show(answer, lambda: pairs(lines), lambda: [who.person])
+
+
+def _describe_role(who: WhoView) -> str:
+    """Return a person's role, and the one that counts once they have a second factor."""
+    pending = f"; {who.pending_role} once you have a second factor: sublet person totp on"
+    return f"{who.role}{pending if who.pending_role else ''}"
 
 
 def _issuer_of(link: Link) -> str:

@@ -18,3 +18,4 @@ class Person:
     until: datetime | None = None  # when their token expires
     # Invited to someone's personal service: confined to containers, and to what is shared with them
     guest: bool = False
+    pending_role: str = ""  # operator or reviewer, which counts once they have a second factor

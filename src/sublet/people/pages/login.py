@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from sublet.api.people import base_of, host_of, on_socket, service_of
+from sublet.api.people import VALID_COUNTS, base_of, host_of, on_socket, service_of
 from sublet.kernel.errors import NotFound
 from sublet.kernel.throttle import neighbours
 from sublet.people.model.person import Person
@@ -48,7 +48,7 @@ async def sign_in(request: Request) -> Response:
     token = await service.people.tokens.token_of(secret) if secret else None
     if token is None or token.scope or token.session or await service.people.tokens.holder(token) is None:
         if secret:
-            service.throttle.spend("wrong_tokens_per_host", neighbours(host_of(request)))
+            service.throttle.spend("wrong_tokens_per_host", neighbours(host_of(request)), VALID_COUNTS)
         wrong = "This token is unknown, has expired, or has a limited scope."
         return page(request, "login.html", status=403, wrong=wrong, next=next_of(form), address="")
     stay = min(STAY, token.expires - service.now()) if token.expires else STAY

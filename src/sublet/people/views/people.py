@@ -54,6 +54,7 @@ class WhoView:
     mode: str  # personal or gateway
     operator: bool = False  # has an operator's rights
     role: str = "person"  # person, reviewer or operator
+    pending_role: str = ""  # reviewer or operator, once they have a second factor
     scope: tuple[str, ...] = ()  # of the token that was used; empty: all
 
 
