@@ -125,8 +125,12 @@ class SlurmSite:
             self.site.on("ctl", "scontrol", "update", f"NodeName={NODE}", "State=RESUME", check=False)
 
     def find_work(self) -> list[str]:
-        """Jobs in the queue, and processes of jobs on the node."""
-        jobs = self.site.on("ctl", "squeue", "-h", "-o", "job %A %j %T", check=False).splitlines()
+        """Jobs in the queue, and processes of jobs on the node.
+
+        The job that was submitted to try the site is none: a controller that crashed may bring it back.
+        """
+        queue = self.site.on("ctl", "squeue", "-h", "-o", "job %A %j %T", check=False).splitlines()
+        jobs = [words for words in queue if words.split()[2:3] != [TRIED]]
         listed = self.site.on(NODE, "ps", "-ww", "-o", "args=", "-u", USER, check=False).splitlines()
         return [*jobs, *(f"on {NODE}: {words}" for words in listed)]
 
