@@ -1,48 +1,45 @@
-"""Calls endpoints that take only a request and parts of its path directly, without FastAPI's parameter handling."""
+"""Calls endpoints whose arguments are simple to read directly, without FastAPI's parameter handling."""
 
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from copy import copy
 
 from fastapi.routing import APIRoute
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, request_response
+from starlette.types import ASGIApp
+
+from sublet.server.arguments import find_arguments
 
 
 def call_directly(route: BaseRoute) -> BaseRoute:
-    """Make a route call its endpoint directly, if FastAPI needn't read, check or convert any parameter for it.
+    """Return a route that calls its endpoint directly, if that answers completely and its arguments can be read so.
 
-    FastAPI would resolve parameters and dependencies, and close them again, for each request.
+    FastAPI would resolve parameters and dependencies, and close them again, for each request. It still answers the
+    requests that it has to check, as those with errors.
     """
-    if type(route) is APIRoute and _reads_for_itself(route):  # subclasses answer errors in their own way
-        endpoint, name = route.endpoint, route.dependant.request_param_name
+    if type(route) is not APIRoute or not _returns_response(route):  # subclasses answer errors in their own way
+        return route
+    arguments = find_arguments(route.dependant)
+    if arguments is None:
+        return route
+    endpoint, by_fastapi = route.endpoint, route.app
 
-        async def handle(request: Request) -> Response:
-            answer: Response = await endpoint(**{str(name): request}, **request.path_params)
-            return answer
+    async def handle(request: Request) -> Response | ASGIApp:
+        values = arguments.read(request)
+        if values is None:
+            return by_fastapi
+        answer: Response = await endpoint(**await arguments.complete(values))
+        return answer
 
-        route.app = request_response(handle)
-    return route
-
-
-def _reads_for_itself(route: APIRoute) -> bool:
-    """Whether an endpoint takes only the request and text from its path, and returns a complete response."""
-    needed = route.dependant
-    others = (needed.query_params, needed.header_params, needed.cookie_params, needed.body_params, needed.dependencies)
-    given = (needed.response_param_name, needed.background_tasks_param_name, needed.security_scopes_param_name)
-    return (
-        needed.request_param_name is not None
-        and needed.http_connection_param_name is None
-        and not any((*others, *given))
-        and all(_is_text(field) for field in needed.path_params)
-        and inspect.iscoroutinefunction(route.endpoint)
-        and inspect.signature(route.endpoint, eval_str=True).return_annotation is Response
-    )
+    direct = copy(route)
+    direct.app = request_response(handle)  # type: ignore[arg-type]  # a response is an application, and so is FastAPI's
+    return direct
 
 
-def _is_text(field: Any) -> bool:
-    """Whether a path parameter is passed on unchanged."""
-    info = field.field_info
-    return info.annotation is str and not info.metadata and field.alias == field.name
+def _returns_response(route: APIRoute) -> bool:
+    """Whether an endpoint is asynchronous and returns a complete response."""
+    signature = inspect.signature(route.endpoint, eval_str=True)
+    return inspect.iscoroutinefunction(route.endpoint) and signature.return_annotation is Response
