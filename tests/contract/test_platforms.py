@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pydantic import PrivateAttr
 
-from sublet.booking.model.job import JobState, State
+from sublet.booking.model.job import Job, JobState, State
 from sublet.kernel.errors import PlatformRefused, PlatformUnreachable
 from sublet.platforms.conformance import (
     PROMISES,
@@ -137,6 +137,21 @@ async def test_a_finding_names_the_rule_that_is_broken(tmp_path: Path) -> None:
     findings = await check_platform(broken)
     assert [finding.ok for finding in findings].count(True) == 1, "only the survey needs no job"
     assert "plays refusing" in findings[-1].detail
+
+
+class Misspelt(MemoryPlatform):
+    """A plug-in with a mistake in it."""
+
+    async def submit(self, job: Job, key: str) -> str:
+        raise NameError("name 'Sbmission' is not defined")
+
+
+async def test_a_plug_in_with_a_mistake_is_told_by_its_findings(tmp_path: Path) -> None:
+    misspelt = Misspelt(name="played")
+    await misspelt.open(tmp_path)
+    findings = await check_platform(misspelt)
+    assert findings[0].ok
+    assert findings[1].detail == "NameError: name 'Sbmission' is not defined"
 
 
 class OldSurvey(MemoryPlatform):

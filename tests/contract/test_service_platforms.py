@@ -16,7 +16,7 @@ from sublet.booking.loop.sweeping import sweep
 from sublet.booking.model.phases import Phase
 from sublet.booking.model.session import OfferSet
 from sublet.booking.platforms.systems import directory_of
-from sublet.kernel.errors import NotFound
+from sublet.kernel.errors import NotFound, PlatformBroken
 from sublet.platforms.memory.platform import MemoryPlatform
 from sublet.platforms.port import Survey
 from sublet.platforms.slurm.platform import Slurm
@@ -106,6 +106,17 @@ async def test_a_new_platform_is_shown_when_it_is_open_and_one_that_can_not_be_i
         await service.changes.refresh()
         assert "far" in service.platforms.by_name
         assert "system far" not in service.platforms.broken
+
+
+async def test_a_platform_that_can_not_be_loaded_is_no_unknown_one(tmp_path: Path) -> None:
+    async with serving(tmp_path, loop=False, platforms={}) as service:
+        service.platforms.broken["bad"] = "ModuleNotFoundError: No module named 'misspelt'"
+        for look in (service.usable_platforms.check("bad"), service.usable_platforms.platform("bad", ME)):
+            with pytest.raises(PlatformBroken, match=r"bad does not work: .*misspelt"):
+                await look
+        with pytest.raises(NotFound) as refused:
+            await service.usable_platforms.check("other")
+        assert refused.value.advice == "There are: none."
 
 
 @pytest.mark.parametrize("way", ["ask", "explain", "show"])

@@ -67,7 +67,7 @@ async def test_the_survey_tells_slots_memory_gpus_and_disk_of_a_node(grid: GridE
     answer = await grid.offers(request_for("grid", cores=3), ["exec"], datetime.now(UTC))
     assert {(offer.queue, offer.terms.kind) for offer in answer.offers} == {("all.q", "predicted"), ("all.q", "booked")}
     [reason] = (await grid.offers(request_for("grid", nodes=2), ["exec"], datetime.now(UTC))).reasons
-    assert reason.message == "The queue all.q of grid gives at most 1 nodes, and 2 were asked for."
+    assert reason.message == "The queue all.q of grid gives at most 1 node, and 2 were asked for."
     await grid.give_up([*await grid.list_reservations()])
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -66,6 +67,43 @@ def test_a_job_records_its_exit_code_in_every_shell(tmp_path: Path, sh: str) -> 
     assert (tmp_path / "s/stdout").read_text() == "out\n"
     assert (tmp_path / "s/stderr").read_text() == "err\n"
     assert not list(tmp_path.glob("s/sublet.*")), "its scratch is gone"
+
+
+def with_tools(place: Path, **scripts: str) -> Path:
+    """Let a job find these in place of the system's programs; what they are instead of is `$real`."""
+    (tools := place.parent / "tools").mkdir()
+    for name, lines in scripts.items():
+        (tools / name).write_text(f"#!/bin/sh\nreal={shutil.which(name)}\n{lines}\n")
+        (tools / name).chmod(0o755)
+    file = place / "job.sh"
+    file.write_text(file.read_text().replace("#!/bin/sh\n", f"#!/bin/sh\nPATH={tools}:$PATH\n", 1))
+    return place
+
+
+@pytest.mark.parametrize("sh", ["dash", "bash"])
+def test_a_signal_to_all_processes_of_a_job_does_not_cost_the_record_of_its_end(tmp_path: Path, sh: str) -> None:
+    stopped = '[ -e ran/times ] && kill -s TERM $$\nexec "$real" "$@"'  # both write the end
+    place = with_tools(laid_out(tmp_path / "s", *job("sh", "-c", "exit 3")), dd=stopped, date=stopped)
+    record = run(place, sh=sh)
+    assert (record["kind"], record["code"]) == ("exited", 3)
+
+
+@pytest.mark.parametrize("sh", ["dash", "bash"])
+@pytest.mark.parametrize("moment", ["uname", "mktemp"])  # the job's first one, and its last one before the program
+def test_a_job_that_is_signalled_as_it_starts_has_a_record_and_starts_nothing(
+    tmp_path: Path, sh: str, moment: str
+) -> None:
+    (place := tmp_path / "s").mkdir()
+    cancel = f"""echo '"marie"' >{place}/cancel; kill -s TERM $PPID; exec "$real" "$@\""""
+    record = run(with_tools(laid_out(place, *job("sh", "-c", "echo ran")), **{moment: cancel}), sh=sh)
+    assert (record["kind"], record["by"], record["detail"]) == ("cancelled", "marie", "it had not started")
+    assert not (place / "stdout").exists() or (place / "stdout").read_text() == ""
+
+
+def test_an_end_that_could_not_be_written_is_none(tmp_path: Path) -> None:
+    place = with_tools(laid_out(tmp_path / "s", *job("sh", "-c", "exit 3")), dd="exit 1")
+    with pytest.raises(FileNotFoundError):
+        run(place)
 
 
 @pytest.mark.parametrize("sh", ["dash", "bash"])

@@ -15,6 +15,7 @@ from sublet.booking.model.job import State
 from sublet.booking.model.marks import Mark
 from sublet.booking.model.session import EndKind
 from sublet.kernel.errors import PlatformRefused, SubletError
+from sublet.kernel.log import log
 from sublet.platforms.broker_promises import find_kept_offer, find_no_answer, find_refused_kind
 from sublet.platforms.brokering import PassesOn
 from sublet.platforms.conformance_trial import MEMORY, PATIENCE, Broken, ConformanceTrial
@@ -318,6 +319,9 @@ async def try_rule(platform: Platform, rule: Rule, patience: float = PATIENCE) -
             await trial.clean()
     except (Broken, SubletError) as error:
         return RuleFinding(words, False, str(error))
+    except Exception as error:  # a plug-in may fail in any way, and its other rules are tried all the same
+        log.exception("platform.broken", platform=platform.name, rule=words)
+        return RuleFinding(words, False, f"{type(error).__name__}: {error}")
     return RuleFinding(words, True)
 
 

@@ -8,6 +8,8 @@ from sublet.booking.views.platforms import CalendarView, CheckList, PlatformList
 from sublet.client.call import Call, as_view, body_of, path_of
 from sublet.kernel.views import instant_text
 
+CHECKING = 7200.0  # seconds: each of its jobs may wait in a queue
+
 
 def platforms(anew: bool = False) -> Call[PlatformList]:
     """List the platforms; with `anew`, as they are now instead of as last seen."""
@@ -21,7 +23,7 @@ def platform(name: str) -> Call[PlatformView]:
 
 def check(name: str) -> Call[CheckList]:
     """Run the conformance checks on the live platform."""
-    return Call("POST", path_of("platforms", name, "check"), as_view(CheckList))
+    return Call("POST", path_of("platforms", name, "check"), as_view(CheckList), patience=CHECKING)
 
 
 def sweep(name: str, *, all: bool = False) -> Call[SweptView]:

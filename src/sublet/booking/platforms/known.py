@@ -21,6 +21,7 @@ from sublet.platforms.port import Platform, Survey
 from sublet.store.store import Store
 
 log = structlog.get_logger()
+UNLOADED = "Mend its settings or its plug-in, then restart the service: sublet down."
 
 
 @dataclass
@@ -52,10 +53,16 @@ class KnownPlatforms:
         """Return a platform by its name; raise NotFound if there is none now."""
         platform = self.by_name.get(name)
         if platform is None:
-            named = f"There are: {', '.join(self.by_name)}."
+            named = f"There are: {', '.join(self.by_name) or 'none'}."
             listed = "`sublet platform list` lists the platforms that you may use."
             raise NotFound(noun="platform", name=name, hint=named if self.names_all else listed)
         return platform
+
+    def require_loaded(self, name: str) -> None:
+        """Raise PlatformBroken if a platform or system of this name could not be loaded."""
+        why = self.broken.get(name) or self.broken.get(f"system {name}")
+        if why and name not in self.by_name and self.names_all:
+            raise PlatformBroken(platform=name, why=why, hint=UNLOADED)
 
     def of(self, session: Session) -> Platform:
         """Return the platform of a session; if it is missing, the error doesn't name other platforms."""

@@ -90,6 +90,7 @@ class Platforms:
     async def open_for(self, name: str, person: Person) -> Platform:
         """Return a platform that a person may use; raise NotInvited or NotAllowed if they may not."""
         await self.platforms.open_if_new(name)
+        self.platforms.require_loaded(name)
         platform = self.platforms.get(name)
         if person.guest and name not in await self.guests.list_shared_with(person):
             raise NotInvited(platform=name)
@@ -115,6 +116,7 @@ class Platforms:
 
     async def check(self, name: str) -> Sequence[RuleFinding]:
         """Run the conformance suite on the live platform."""
+        self.platforms.require_loaded(name)
         return await check_platform(self.platforms.get(name))
 
     async def sweep(self, name: str, idle: timedelta | None = None) -> Swept:

@@ -14,7 +14,7 @@ from sublet.booking.model.offer import Answer, Offer, Predicted, Reason
 from sublet.booking.model.request import Request, Window
 from sublet.booking.model.shape import Amounts, is_enough
 from sublet.booking.model.windows import last_start, windows_of
-from sublet.kernel.texts import describe_duration
+from sublet.kernel.texts import count_text, describe_duration
 from sublet.platforms.batch.site import SiteNode, SiteQueue
 
 HORIZON = timedelta(days=400)
@@ -120,17 +120,19 @@ def find_excess(request: Request, queue: SiteQueue, nodes: Sequence[SiteNode], p
     most_nodes = min(len(nodes), queue.max_nodes or len(nodes))
     threads = min(node.threads for node in nodes)
     cores = queue.max_cores // threads if queue.max_cores else None
-    amounts: tuple[tuple[str, int, int, Callable[[int], str]], ...] = (
-        ("nodes", wanted.nodes.min, most_nodes, str),
-        ("cores", wanted.cores.min, _most(nodes, lambda n: n.node.cores, cores), str),
-        ("memory", wanted.memory.min, _most(nodes, lambda n: n.node.memory, queue.max_memory), memory_text),
-        ("gpus", wanted.gpus.min, _most(nodes, lambda n: n.node.gpus, None), str),
-        ("disk", wanted.disk.min, _most(nodes, lambda n: n.node.disk, None), memory_text),
+    amounts: tuple[tuple[str, int, int, str], ...] = (
+        ("nodes", wanted.nodes.min, most_nodes, "node"),
+        ("cores", wanted.cores.min, _most(nodes, lambda n: n.node.cores, cores), "core"),
+        ("memory", wanted.memory.min, _most(nodes, lambda n: n.node.memory, queue.max_memory), ""),
+        ("gpus", wanted.gpus.min, _most(nodes, lambda n: n.node.gpus, None), "GPU"),
+        ("disk", wanted.disk.min, _most(nodes, lambda n: n.node.disk, None), ""),
     )
-    for what, least, limit, text in amounts:
+    for what, least, limit, noun in amounts:
         if least > limit:
-            each = "" if what == "nodes" else " on a node"
-            message = f"{where} gives at most {text(limit)} {what}{each}, and {text(least)} were asked for."
+            text = str if noun else memory_text
+            most = count_text(limit, noun) if noun else f"{text(limit)} {what}"
+            each, verb = "" if what == "nodes" else " on a node", "was" if least == 1 else "were"
+            message = f"{where} gives at most {most}{each}, and {text(least)} {verb} asked for."
             return Reason(LIMIT, f"compute.{what}.min", message, text(least), text(limit), text(limit), platform)
     if wanted.nodes.max < queue.min_nodes:
         message = f"{where} takes jobs of {queue.min_nodes} nodes or more, and {wanted.nodes.max} were asked for."

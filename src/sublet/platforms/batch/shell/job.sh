@@ -35,9 +35,12 @@ if [ "$parts" -gt 1 ]; then
     mkdir -p "part/$part" claims && cd "part/$part" || exit 70
 fi
 own=$PWD
+termed= scratch= short=
+trap 'termed=1' TERM # from the first moment on: a job that began has a record of its end
 mkdir ran || exit 71
 printf '%s\n' "$job_id" >ran/id
-now=$(date +%s.%N)
+now=
+while [ -z "$now" ]; do now=$(date +%s.%N); done # the same signal may have stopped it
 began=${now%.*}
 printf '%s\n' "$now" >ran/began
 uname -n >ran/node
@@ -48,8 +51,6 @@ PATH=${places:+$places:}$PATH
 mark=SUBLET_SESSION=$session
 [ "$parts" -gt 1 ] && mark=SUBLET_MARK=$session.$part.
 
-termed= scratch= short=
-trap 'termed=1' TERM
 trap '' HUP
 
 memory_groups() { # prints the directories of the memory cgroups of this job, the innermost first
@@ -83,13 +84,13 @@ memory_facts() { # sets `peak` in bytes and `oom`, as far as a cgroup tells
 }
 
 record() { # arguments: kind, code, by and detail (both as JSON)
+    trap '' TERM INT # schedulers may signal all processes of a job, also those that write its end
     memory_facts
     times >ran/times
     { read -r _; read -r spent; } <ran/times
     printf '{"kind":"%s","code":%s,"by":%s,"detail":%s,"started":%s,"ended":%s,"job":"%s","node":"%s","times":"%s","peak":%s,"oom":%s}' \
         "$1" "$2" "$3" "$4" "$(said ran/began)" "$(date +%s.%N)" "$job_id" "$(said ran/node)" "$spent" "$peak" "$oom" |
-        dd of=end.part conv=notrunc 2>/dev/null
-    mv end.part end.json
+        dd of=end.part conv=notrunc 2>/dev/null && mv end.part end.json
 }
 
 finish() {
@@ -258,6 +259,11 @@ watcher=$!
 trap 'termed=1' TERM
 [ -n "$job_listens" ] && { listen "$watcher" & }
 listener=${job_listens:+$!}
+if [ -n "$termed" ] && [ -e "$dir/cancel" ]; then
+    kill -s USR1 "$watcher" 2>/dev/null
+    [ -n "$announcer$listener" ] && kill $announcer $listener 2>/dev/null
+    finish cancelled 143 "$(said "$dir/cancel")" '"it had not started"'
+fi
 (run) </dev/null >>stdout 2>>stderr
 code=$?
 kill -s USR1 "$watcher" 2>/dev/null
