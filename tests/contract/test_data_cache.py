@@ -293,6 +293,21 @@ async def test_a_source_that_falls_silent_is_asked_again_for_the_rest_here_and_o
         assert (first, bool(second)) == (None, True)
 
 
+async def test_a_folder_may_have_the_longest_names_and_names_like_those_of_parts(
+    slurm: Slurm, source: WebSource
+) -> None:
+    contents = {"n" * 255: b"long", "a": b"x" * MIB, "a.sublet-part": b"part", "a.sublet-mark": b"mark"}
+    paths = dict(zip(contents, ("/0", "/1", "/2", "/3"), strict=True))
+    links = [FileLink(name, source.put(paths[name], text), size=len(text)) for name, text in contents.items()]
+    cache = await slurm.open_cache()
+    await cache.want("data-1", "s1")
+    await cache.fetch("data-1", LinkedFiles(links, is_folder=True), public_only=False, largest=0)
+    assert (await watch_entry(cache, "data-1", quietly)).phase is EntryPhase.THERE
+    content = Path(cache.find_content("data-1"))
+    assert {name: (content / name).read_bytes() for name in os.listdir(content)} == contents
+    assert not [name for name in os.listdir(content.parent) if name.startswith("part")]
+
+
 async def test_two_sessions_that_want_one_file_at_once_have_it_streamed_once(tmp_path: Path, source: WebSource) -> None:
     platform = await open_platform(tmp_path, tmp_path / "far", downloads=False)
     address = source.put("/at-once", os.urandom(MIB), pace=0.02)

@@ -15,7 +15,7 @@ from sublet.booking.model.request import Data
 from sublet.kernel.errors import DataNotThere
 from sublet.movers import bounded, s3, xml_answers
 from sublet.movers.http import HttpMover
-from sublet.movers.port import SIMPLE, UNLIMITED, Mover
+from sublet.movers.port import SIMPLE, UNLIMITED, Links, Mover
 from sublet.movers.s3 import S3Mover
 from sublet.movers.webdav import WebDavMover
 from tests import threads
@@ -112,6 +112,17 @@ async def test_what_would_not_be_the_same_folder_here_is_refused_with_the_reason
         with pytest.raises(DataNotThere, match=why):
             await mover.links(data)  # type: ignore[attr-defined]
     assert not os.listdir(tmp_path)
+
+
+async def test_a_version_in_a_list_is_the_one_that_comes_with_the_file_though_lists_may_omit_its_quotes() -> None:
+    row = "<Contents><Key>f/a</Key><Size>3</Size><ETag>{}</ETag></Contents>"
+    for listed in ("900150", "&quot;900150&quot;"):
+        body = f"<ListBucketResult>{row.format(listed)}</ListBucketResult>".encode()
+        with listing(body=body) as address:
+            mover, data = make("s3", address)
+            assert isinstance(mover, Links)
+            [link] = (await mover.links(data)).links
+        assert link.version == '"900150"'
 
 
 async def test_a_server_behind_a_proxy_may_list_its_files_under_its_inner_name(tmp_path: Path) -> None:

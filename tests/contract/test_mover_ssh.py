@@ -15,7 +15,7 @@ from sublet.access.model.account import fingerprint
 from sublet.booking.model.request import Data
 from sublet.data.model.credentials import CredentialKind
 from sublet.kernel.errors import DataNotThere
-from sublet.movers.port import UNLIMITED, Mover, Policy, Pushes
+from sublet.movers.port import UNLIMITED, Mover, Policy, Pushes, TellsVersions
 from sublet.movers.rsync import RsyncMover
 from sublet.movers.sftp import SftpMover
 from sublet.movers.ssh_access import SshPlace, split_ssh_address
@@ -66,6 +66,29 @@ async def test_a_file_is_brought_whole_and_checked_and_its_key_is_nowhere_to_be_
     assert told[-1] == (len(LARGE), len(LARGE))
     assert any(b"ssh" in text for text in seen)
     assert not any(secret in text for text in seen)
+
+
+@pytest.mark.parametrize("scheme", BOTH)
+async def test_links_to_folders_are_followed_and_those_that_lead_nowhere_or_in_a_circle_are_named(
+    server: Sshd, tmp_path: Path, scheme: str
+) -> None:
+    folder = server.home / f"linked-{scheme}"
+    (folder / "sub" / "deep").mkdir(parents=True)
+    (folder / "sub" / "deep" / "file").write_text("text")
+    (folder / "again").symlink_to("sub/deep")
+    mover = mover_for(scheme, allow(server))
+    await mover.bring(data(server, f"/{folder.name}/", scheme), tmp_path / "one", quiet)
+    assert (tmp_path / "one" / "again" / "file").read_text() == "text"
+    assert isinstance(mover, TellsVersions)
+    versions = await mover.list_versions(data(server, f"/{folder.name}/", scheme))
+    assert set(versions.files) == {"sub/deep/file", "again/file"}
+    (folder / "sub" / "gone").symlink_to("nothing")
+    with pytest.raises(DataNotThere, match=r"sub/gone in it leads nowhere|symlink has no referent: \S*/sub/gone"):
+        await mover.bring(data(server, f"/{folder.name}/", scheme), tmp_path / "two", quiet)
+    (folder / "sub" / "gone").unlink()
+    (folder / "sub" / "circle").symlink_to("..")
+    with pytest.raises(DataNotThere, match=r"sub/circle in it leads in a circle|sub/circle/sub/circle"):
+        await mover.bring(data(server, f"/{folder.name}/", scheme), tmp_path / "three", quiet)
 
 
 @pytest.mark.parametrize("scheme", BOTH)

@@ -204,15 +204,16 @@ async def test_object_stores_and_webdav_servers_are_read_by_the_system_itself_wi
             {"location": signed, "path": "signed.bin"},
             {"location": f"dav://{dav.address}/team/", "path": "in"},
             {"location": f"dav://{dav.address}/packed.tar.gz", "path": "packed", "unpack": True},
+            {"location": f"s3+http://{s3.address}/bucket/", "path": "all"},
         ]
-        sums = "sha256sum <kept.bin; sha256sum <signed.bin; sha256sum <in/deep/dav.bin; sha256sum <packed/deep/dav.bin"
-        look = ["sh", "-c", sums]
+        files = ("kept.bin", "signed.bin", "in/deep/dav.bin", "packed/deep/dav.bin", "all/kept.bin", "all/signed.bin")
+        look = ["sh", "-c", "; ".join(f"sha256sum <{file}" for file in files)]
         session = await run(service, run=look, data=data)
         assert session.phase is Phase.COMPLETED, session.end
         digests = [f"{hashlib.sha256(content).hexdigest()}  -" for content in contents.values()]
-        assert (await output(service, session)).splitlines() == [*digests, digests[-1]]
+        assert (await output(service, session)).splitlines() == [*digests, digests[-1], *digests[:2]]
         told = await roads(service, session)
-        assert ["fetched by far" in each for each in told] == [True] * 4, told
+        assert ["fetched by far" in each for each in told] == [True] * 5, told
         assert not [each for each in told if "X-Amz" in each]
     assert not find_files(home, "kept.bin") + find_files(home, "signed.bin") + find_files(home, "dav.bin")
     for secret in (s3.credential.secret, dav.credential.secret, "X-Amz-Signature"):

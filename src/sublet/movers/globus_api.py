@@ -13,8 +13,9 @@ from sublet.data.model.credentials import Credential, CredentialKind
 from sublet.data.model.retries import TRY_AGAIN
 from sublet.kernel.tls import trust_machine
 from sublet.movers.bounded import BoundedClient, OverlongAnswer
-from sublet.movers.http import WAITS, words
+from sublet.movers.http import WAITS
 from sublet.movers.port import Interrupted
+from sublet.movers.web_errors import describe_web_error
 
 TRIES = 3
 PAUSE = 0.5  # seconds before the first retry, doubled each time
@@ -113,7 +114,7 @@ class GlobusClient:
                 except (httpx2.UnsupportedProtocol, OverlongAnswer) as error:
                     raise GlobusFailed(str(error)) from error
                 except httpx2.TransportError as error:
-                    why = f"Globus can't be asked: {words(error)}"
+                    why = f"Globus can't be asked: {describe_web_error(error)}"
                 else:
                     answer = read_answer(response)
                     if response.is_success:

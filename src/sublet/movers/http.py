@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -41,6 +40,7 @@ from sublet.movers.login_auth import LoginAuth, needs_digest
 from sublet.movers.port import SIMPLE, Content, Interrupted, NoLinks, Policy, Progress, ServerFiles
 from sublet.movers.redirects import hide_session_token, refuse_other_methods
 from sublet.movers.sending import authorization, put, sign_in
+from sublet.movers.web_errors import describe_web_error, is_distrust
 
 SPEED = 10_000_000  # bytes per second, for a guess
 REDIRECTS = 5
@@ -277,7 +277,9 @@ async def _download(
     except OverlongAnswer as error:
         raise missing(data, str(error)) from error
     except httpx2.TransportError as error:
-        raise Interrupted(words(error)) from error
+        if is_distrust(error):
+            raise missing(data, describe_web_error(error)) from error
+        raise Interrupted(describe_web_error(error)) from error
     if total is not None and part.size != total:
         raise Interrupted(f"the connection ended after {part.size} of {total} bytes")
 
@@ -319,14 +321,3 @@ def _version(response: httpx2.Response) -> str:
     """Return the version of the file: a strong ETag, or else its date."""
     tag = response.headers.get("ETag", "")
     return tag if tag.startswith('"') else str(response.headers.get("Last-Modified", ""))
-
-
-def words(error: httpx2.HTTPError) -> str:
-    """Return an error's cause in words, as httpx often gives none."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, socket.gaierror):
-            with suppress(RuntimeError):
-                return f"the name {error.request.url.host} can't be resolved: {cause.strerror}"
-        last, cause = cause, cause.__cause__ or cause.__context__
-    return str(error) or str(last) or type(error).__name__

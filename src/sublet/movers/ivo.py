@@ -18,10 +18,11 @@ from sublet.kernel.public_addresses import PublicOnly
 from sublet.kernel.streams import read_up_to
 from sublet.kernel.tls import trust_machine
 from sublet.movers.arrival import check_checksum, guess, missing, refuse, require_sound, without_secrets
-from sublet.movers.http import REDIRECTS, SPEED, WAITS, words
+from sublet.movers.http import REDIRECTS, SPEED, WAITS
 from sublet.movers.port import SIMPLE, Policy, ResolvedFile
 from sublet.movers.sending import sign_in
 from sublet.movers.votable import TableRow, TableUnreadable, read_table
+from sublet.movers.web_errors import describe_web_error
 
 KIND = "ivoa-data-resource"
 LINKS = "datalink+"  # prefix of the address of a DataLink table
@@ -120,7 +121,9 @@ class _Lookup:
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
             raise missing(self.data, f"{without_secrets(address)}: {error}") from error
         except httpx2.TransportError as error:
-            raise missing(self.data, f"{without_secrets(address)} can't be asked: {words(error)}") from error
+            raise missing(
+                self.data, f"{without_secrets(address)} can't be asked: {describe_web_error(error)}"
+            ) from error
         except TableUnreadable as error:
             raise missing(self.data, f"the answer of {without_secrets(address)} can't be read: {error}") from error
 

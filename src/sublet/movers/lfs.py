@@ -19,9 +19,10 @@ from sublet.data.model.retries import TRY_AGAIN
 from sublet.kernel.errors import DataNotThere
 from sublet.kernel.streams import read_up_to
 from sublet.movers.arrival import check_arrived, missing, without_secrets
-from sublet.movers.http import HttpMover, words
+from sublet.movers.http import HttpMover
 from sublet.movers.port import Progress
 from sublet.movers.sending import describe_refusal, sign_in
+from sublet.movers.web_errors import describe_web_error
 
 VERSION = "version https://git-lfs.github.com/spec/v1\n"
 POINTER = re.compile(rf"{re.escape(VERSION)}(?:ext-\d.*\n)*oid sha256:([0-9a-f]{{64}})\nsize (\d{{1,18}})\n?")
@@ -184,7 +185,7 @@ class LargeFiles:
             try:
                 answer = await self._post(asked)
             except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-                why = words(error) if isinstance(error, httpx2.HTTPError) else str(error)
+                why = describe_web_error(error) if isinstance(error, httpx2.HTTPError) else str(error)
                 is_final = not isinstance(error, httpx2.NetworkError | httpx2.TimeoutException)
             else:
                 if answer.is_success:

@@ -16,6 +16,7 @@ from sublet.kernel.streams import closing
 from sublet.movers.arrival import missing, read_number
 from sublet.movers.digests import ask_digest, keeps_digests
 from sublet.movers.port import Interrupted, SourceChanged
+from sublet.movers.web_errors import describe_web_error, is_distrust
 
 IDENTITY = {"Accept-Encoding": "identity"}
 # Statuses of servers that don't support HEAD: a byte is requested instead
@@ -109,7 +110,9 @@ async def read_link(client: httpx2.AsyncClient, data: Data, link: FileLink, offs
     except (httpx2.TooManyRedirects, httpx2.UnsupportedProtocol) as error:
         raise missing(data, f"its address leads on and on, or elsewhere: {error}") from error
     except httpx2.TransportError as error:
-        raise Interrupted(str(error) or type(error).__name__) from error
+        if is_distrust(error):
+            raise missing(data, describe_web_error(error)) from error
+        raise Interrupted(describe_web_error(error)) from error
     if link.size is not None and at != link.size:
         raise Interrupted(f"the connection ended after {at} of {link.size} bytes")
 

@@ -20,7 +20,7 @@ from sublet.data.model.links import FileLink, LinkedFiles
 from sublet.kernel.errors import DataNotThere
 from sublet.kernel.streams import closing
 from sublet.movers.arrival import guess, missing, refuse, safe_name
-from sublet.movers.http import MOMENT, SPEED, HttpMover, PartFile, words
+from sublet.movers.http import MOMENT, SPEED, HttpMover, PartFile
 from sublet.movers.links import read_link
 from sublet.movers.logins import login_for
 from sublet.movers.oci_archive import ImageBlob, lay_out_archive
@@ -34,6 +34,7 @@ from sublet.movers.registries import (
     read_reference,
     sign_in,
 )
+from sublet.movers.web_errors import describe_web_error
 
 FILE = "image.tar"
 PARTS = ".parts"
@@ -147,7 +148,7 @@ class OciMover:
         except NotInRegistry as error:
             raise missing(data, str(error)) from error
         except httpx2.HTTPError as error:
-            raise missing(data, words(error)) from error
+            raise missing(data, describe_web_error(error)) from error
 
 
 def _further(progress: Progress, before: int, total: int, done: int, of: int | None) -> None:

@@ -58,6 +58,8 @@ FILES = re.compile(r"Number of files: (\d+)")
 FOLDERS = re.compile(r"Number of files: .*\bdir: \d")
 DONE = re.compile(rb"\s(\d+)\s+\d+%")
 BROKEN_OFF = re.compile(r"\([1-9]\d* bytes received so far\)")  # the login succeeded, and the connection was lost later
+SUM = "rsync error"  # how the line begins that only sums up what went wrong
+OWN = ("rsync:", "@ERROR", "symlink has no referent", "file has vanished", "directory has vanished", SUM)
 NEVER_IN = "(0 bytes received so far)"
 MOST_WORDS = 1 << 16  # bytes of rsync's output that are kept
 Tell = Callable[[int], None]  # takes the bytes so far
@@ -270,11 +272,11 @@ class RsyncMover:
         """Explain a failure in ssh's words if the login failed, otherwise in rsync's."""
         words = str(failed)
         lines = words.strip().splitlines() or ["rsync gave no reason"]
-        own = [line for line in lines if line.startswith(("rsync:", "@ERROR", "rsync error"))]
+        own = [line for line in lines if line.startswith(OWN)]
         others = [line for line in lines if line not in own]
         if NEVER_IN in words and others and urlsplit(location).scheme.lower() == OVER_SSH:
             return await explain_refusal(split_ssh_address(location), "\n".join(others))
-        return (own or lines)[0].removeprefix("rsync: ")
+        return min(own or lines, key=lambda line: line.startswith(SUM)).removeprefix("rsync: ")
 
 
 def _check(data: Data, target: Path) -> None:

@@ -16,7 +16,8 @@ from sublet.data.model.retries import TRY_AGAIN
 from sublet.kernel.public_addresses import PublicOnly
 from sublet.kernel.streams import read_up_to
 from sublet.kernel.tls import trust_machine
-from sublet.movers.http import WAITS, words
+from sublet.movers.http import WAITS
+from sublet.movers.web_errors import describe_web_error
 
 TOKEN = "X-Rucio-Auth-Token"  # noqa: S105 - the name of a header
 TRIES = 3
@@ -141,7 +142,7 @@ class RucioClient:
             except httpx2.UnsupportedProtocol as error:
                 raise RucioFailed(str(error)) from error
             except httpx2.TransportError as error:
-                why = f"the Rucio server can't be asked: {words(error)}"
+                why = f"the Rucio server can't be asked: {describe_web_error(error)}"
             else:
                 if response.is_success:
                     return response.headers, answer

@@ -30,11 +30,12 @@ from sublet.movers.arrival import (
     unsent,
 )
 from sublet.movers.http import SPEED, HttpMover
-from sublet.movers.links import describe_link, read_link
+from sublet.movers.links import describe_link, quote_tag, read_link
 from sublet.movers.port import SIMPLE, Content, Policy, Progress, PutAddress
 from sublet.movers.sending import describe_refusal, put
 from sublet.movers.sigv4 import SignV4
 from sublet.movers.trees import MOST_FILES, RemoteFile, bring_folder, check_folder, read_size, safe_path, too_many
+from sublet.movers.web_errors import describe_web_error
 from sublet.movers.xml_answers import read_xml
 
 EXAMPLE = "s3://bucket/folder/file.dat"
@@ -236,7 +237,7 @@ async def _list(client: httpx2.AsyncClient, place: Place, data: Data) -> AsyncIt
         try:
             answer = await client.get(place.bucket_address, params=asked)
         except httpx2.RequestError as error:
-            raise missing(data, str(error) or type(error).__name__) from error
+            raise missing(data, describe_web_error(error)) from error
         if not answer.is_success:
             raise missing(data, describe_refusal(answer))
         root = _parse(answer.content, data)
@@ -246,7 +247,7 @@ async def _list(client: httpx2.AsyncClient, place: Place, data: Data) -> AsyncIt
             if (
                 path and key.startswith(place.key) and not path.endswith("/")
             ):  # in some stores the folder itself is an object too
-                tag = entry.findtext("ETag") or ""
+                tag = quote_tag(entry.findtext("ETag") or "")
                 yield RemoteFile(path, read_size(data, entry.findtext("Size")), place.below(path).address, tag)
         token = root.findtext("NextContinuationToken")
         if root.findtext("IsTruncated") != "true" or not token:
@@ -322,7 +323,7 @@ class _Parts:
         try:
             answer = await self._client.request(method, self._place.address, params=params, content=body)
         except httpx2.RequestError as error:
-            raise unsent(self._content.path, self._location, str(error) or type(error).__name__) from error
+            raise unsent(self._content.path, self._location, describe_web_error(error)) from error
         if not answer.is_success:
             raise unsent(self._content.path, self._location, describe_refusal(answer))
         return answer

@@ -16,6 +16,7 @@ from sublet.movers.arrival import unsent
 from sublet.movers.login_auth import LoginAuth, needs_digest
 from sublet.movers.port import Content, Progress
 from sublet.movers.redirects import RedirectRefused, find_next, is_same_host
+from sublet.movers.web_errors import describe_web_error, is_distrust
 
 REDIRECTS = 5
 LONGEST_ANSWER = 300  # characters of a server's answer that are repeated
@@ -67,7 +68,9 @@ async def put(
         except (_Changed, RedirectRefused, httpx2.UnsupportedProtocol) as error:  # a retry wouldn't help
             raise unsent(content.path, location, str(error)) from error
         except httpx2.RequestError as error:
-            why = str(error) or type(error).__name__
+            why = describe_web_error(error)
+            if is_distrust(error):
+                break
         else:
             if response.is_success:
                 return response

@@ -288,28 +288,41 @@ def _describe(file: FoundFile, url: str, checksum: str = "") -> FileLink:
 async def list_below(client: SftpClient, data: Data, top: str, target: Path | None = None) -> list[FoundFile]:
     """List all files below a folder; with `target`, also make its subfolders there.
 
-    Links to files are followed, and links to folders are left out.
+    Links are followed, but not in circles.
     """
     files: list[FoundFile] = []
-    waiting = [""]
+    # Folders, with their own real path and those of all above them
+    waiting: list[tuple[str, tuple[str, ...]]] = [("", (await client.resolve(top),))]
     while waiting:
-        folder = waiting.pop()
+        folder, real = waiting.pop()
         if target:
             await asyncio.to_thread((target / folder).mkdir, parents=True, exist_ok=True)
         for name, entry in sorted(await client.list(join(top, folder))):
             below = str(safe_path(data, join(folder, name)))
-            if entry.is_folder:
-                waiting.append(below)
-                continue
             is_link, path = entry.is_link, join(top, below)
-            entry = await client.find(path) if is_link else entry
-            if entry.is_file:
+            entry = await _follow(client, data, path, below) if is_link else entry
+            if entry.is_folder:
+                own = await client.resolve(path) if is_link else join(real[-1], name)
+                if own in real:
+                    raise missing(data, f"the link {below} in it leads in a circle")
+                waiting.append((below, (*real, own)))
+            elif entry.is_file:
                 files.append(FoundFile(path, below, entry))
-            elif not entry.is_folder:
+            else:
                 raise missing(data, f"{below} in it is neither a file nor a folder")
         if len(files) + len(waiting) > MOST_FILES:
             raise missing(data, f"it has more than {MOST_FILES} files; bring an archive of them instead")
     return files
+
+
+async def _follow(client: SftpClient, data: Data, path: str, below: str) -> RemoteEntry:
+    """Return what a link leads to; raise DataNotThere if that doesn't exist."""
+    try:
+        return await client.find(path)
+    except SftpRefused as refused:
+        if refused.code != SftpStatus.NO_SUCH_FILE:
+            raise
+        raise missing(data, f"the link {below} in it leads nowhere") from refused
 
 
 async def _is_folder(client: SftpClient, path: str) -> bool:

@@ -24,6 +24,7 @@ from sublet.movers.login_auth import needs_digest
 from sublet.movers.port import SIMPLE, Content, NoLinks, Policy, Progress, PutAddress, ServerFiles
 from sublet.movers.sending import authorization, describe_refusal, put, sign_in
 from sublet.movers.trees import MOST_FILES, RemoteFile, bring_folder, check_folder, read_size, safe_path
+from sublet.movers.web_errors import describe_web_error
 from sublet.movers.xml_answers import read_xml
 
 EXAMPLE = "davs://data.example.org/team/file.dat"
@@ -138,7 +139,7 @@ class WebDavMover:
                 await _make_folders(client, Content(path, size, _read_nothing), address, sent)
                 await _check_free(client, path, address, location, sent)
             except httpx2.RequestError as error:
-                raise unsent(path, sent, str(error) or type(error).__name__) from error
+                raise unsent(path, sent, describe_web_error(error)) from error
         if needs_digest(auth):
             return None
         return PutAddress(address + PART, {"Authorization": header} if header else {})
@@ -159,7 +160,7 @@ class WebDavMover:
                 await _check_free(client, content.path, address, location, sent)
                 await put(client, content, address + PART, sent, progress)
             except httpx2.RequestError as error:
-                raise unsent(content.path, sent, str(error) or type(error).__name__) from error
+                raise unsent(content.path, sent, describe_web_error(error)) from error
             await _rename(client, content.path, address, sent)
         return sent
 
@@ -182,7 +183,7 @@ async def _rename(client: httpx2.AsyncClient, path: str, address: str, location:
     try:
         moved = await client.request("MOVE", address + PART, headers=headers)
     except httpx2.RequestError as error:
-        raise unsent(path, location, str(error) or type(error).__name__) from error
+        raise unsent(path, location, describe_web_error(error)) from error
     if not moved.is_success:
         raise unsent(path, location, describe_refusal(moved))
     if ESCAPED in urlsplit(address).path and not await _is_there(client, address):
@@ -262,7 +263,7 @@ class _Listing:
                 raise missing(self._data, describe_refusal(answer))
             return read_xml(answer.content)
         except httpx2.RequestError as error:
-            raise missing(self._data, str(error) or type(error).__name__) from error
+            raise missing(self._data, describe_web_error(error)) from error
         except ElementTree.ParseError as error:
             raise missing(self._data, f"the server's list can't be read: {error}") from error
 

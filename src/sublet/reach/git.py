@@ -103,6 +103,7 @@ class Git:
             "GIT_NO_REPLACE_OBJECTS": "1",
             "GIT_OPTIONAL_LOCKS": "0",
             "GIT_TERMINAL_PROMPT": "0",
+            **({"GIT_SSL_CAINFO": authorities} if (authorities := os.environ.get("SSL_CERT_FILE")) else {}),
             **({"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "http.extraHeader"} if self.header else {}),
             **({"GIT_CONFIG_VALUE_0": self.header} if self.header else {}),
         }

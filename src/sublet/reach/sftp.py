@@ -71,6 +71,12 @@ class SftpClient:
         body = await self._ask(Packet.STAT if follow else Packet.LSTAT, pack_text(path), wanted=Packet.ATTRS)
         return PacketBody(body).read_entry()
 
+    async def resolve(self, path: str) -> str:
+        """Return the absolute path without symbolic links."""
+        body = PacketBody(await self._ask(Packet.REALPATH, pack_text(path), wanted=Packet.NAME))
+        body.read_number()
+        return body.read_text()
+
     async def list(self, path: str) -> list[tuple[str, RemoteEntry]]:
         """List a directory's names and entries, without following links."""
         handle = PacketBody(await self._ask(Packet.OPENDIR, pack_text(path), wanted=Packet.HANDLE)).read_bytes()

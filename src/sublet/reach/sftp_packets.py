@@ -14,7 +14,7 @@ class Packet(IntEnum):
     """Packet types of requests and answers."""
 
     INIT, VERSION, OPEN, CLOSE, READ, WRITE = 1, 2, 3, 4, 5, 6
-    OPENDIR, READDIR, REMOVE, MKDIR, STAT, RENAME = 11, 12, 13, 14, 17, 18
+    OPENDIR, READDIR, REMOVE, MKDIR, REALPATH, STAT, RENAME = 11, 12, 13, 14, 16, 17, 18
     LSTAT, STATUS, HANDLE, DATA, NAME, ATTRS, EXTENDED = 7, 101, 102, 103, 104, 105, 200
 
 

@@ -55,6 +55,7 @@ from sublet.reach.pouring import pour
 NO_PYTHON = 69  # exit code of a script that found no Python
 NOT_WHOLE = 65  # exit code of scripts that found unexpected content
 COPYING = 3600  # seconds to copy or check large data
+BEGUN = "part.file.begun"  # files of a folder that the system's own program has not fetched completely
 ALONE = "part.file.sublet-part"  # what has been transferred of a single-file entry
 MOVED = "moved"  # what a transfer service writes, until it is complete
 FAR = "sublet.platforms.batch.far"
@@ -243,7 +244,7 @@ class FarCache:
 
     async def give_up(self, entry: str, *, drop: bool = False) -> None:
         """Release the claim on an entry; `drop` also deletes the part received so far."""
-        parts = ["claim", "part", MOVED, ALONE] if drop else ["claim"]
+        parts = ["claim", "part", MOVED, ALONE, BEGUN] if drop else ["claim"]
         words = ("rm", "-rf", "--", *(f"{self.root}/kept/{entry}/{part}" for part in parts))
         await self.reach.run(Command(words, as_is))
 

@@ -3,7 +3,7 @@
 Its arguments are a cache entry's directory, `kept/NAME`, and the name of a plan in it: what to fetch. It writes
 
     claim/      made by whoever transfers the entry, with a heartbeat file `beat` that is touched meanwhile
-    part        what has been fetched so far: a file, or a directory of files
+    part        what has been fetched so far: a file, or a directory of complete files
     progress    how many bytes of how many
     failed      why it failed, as JSON: `kind` (see KINDS) and `why`
     content     the complete entry, read-only, put there by rename
@@ -33,7 +33,8 @@ BEAT = 2.0  # seconds between heartbeats
 DEAD = 90.0  # seconds without a heartbeat after which another process may take over
 TRIES = 5
 AT_ONCE = 8
-PARTS = ("part", "part.file", "part.file.sublet-part", "part.file.sublet-mark")
+PIECES = "part.file.begun"  # files of a folder that are not complete, under names that no file of it has
+PARTS = ("part", "part.file", "part.file.sublet-part", "part.file.sublet-mark", PIECES)
 AGAIN = (408, 425, 429, 500, 502, 503, 504)
 KINDS = ("unreachable", "refused", "changed", "wrong", "cut", "full", "private", "failed")
 
@@ -103,10 +104,13 @@ class FetchedFile:
     """One file of a plan, as far as it has been fetched."""
 
     def __init__(self, entry: CacheEntry, link: dict[str, Any]) -> None:
-        """Set the file's paths in `part`; it has another name until it is complete."""
+        """Set the file's paths; it is in `part`, or elsewhere until it is complete."""
         self.entry, self.link = entry, link
-        self.target = entry.path(os.path.join("part", link["path"]) if entry.plan["folder"] else "part.file")
-        self.part, self.mark = self.target + ".sublet-part", self.target + ".sublet-mark"
+        self.target = begun = entry.path("part.file")
+        if entry.plan["folder"]:
+            self.target = entry.path(os.path.join("part", link["path"]))
+            begun = entry.path(os.path.join(PIECES, hashlib.sha256(os.fsencode(link["path"])).hexdigest()))
+        self.part, self.mark = begun + ".sublet-part", begun + ".sublet-mark"
 
     def size(self) -> int:
         """Return how many bytes have been fetched."""
@@ -138,7 +142,8 @@ class FetchedFile:
                 self.entry.add(size)
                 return
             os.remove(self.target)  # left over from a stream that was cut off
-        os.makedirs(os.path.dirname(self.target), exist_ok=True)
+        for path in (self.target, self.part):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
         self.entry.add(self.size())
         failures, most = 0, self.size()
         while True:
@@ -282,6 +287,7 @@ def fill(entry: CacheEntry) -> None:
     if entry.trouble:
         raise entry.trouble
     part = entry.path("part" if entry.plan["folder"] else "part.file")
+    remove(entry.path(PIECES))
     for folder, _, names in os.walk(part) if entry.plan["folder"] else [(entry.directory, (), ["part.file"])]:
         for name in names:
             os.chmod(os.path.join(folder, name), 0o400)
