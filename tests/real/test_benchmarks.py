@@ -12,7 +12,6 @@ from benchmarks.page import PAGE, ROOT, read_sections
 
 from tests.nursery import typed
 
-
 COSTLY = {"p3", "p7", "p9", "p11", "p12"}  # five seconds of work and more, even at this size
 
 
