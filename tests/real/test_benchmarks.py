@@ -12,16 +12,8 @@ from benchmarks.page import PAGE, ROOT, read_sections
 
 from tests.nursery import typed
 
-COSTLY = {"p3", "p7", "p9", "p11", "p12"}  # five seconds of work and more, even at this size
 
-
-def with_marks(name: str) -> object:
-    return pytest.param(name, marks=[pytest.mark.engines] if name in COSTLY else [])
-
-
-@pytest.mark.parametrize(
-    "name", [*map(with_marks, list_benchmarks()), pytest.param("split", marks=pytest.mark.soak), "store"]
-)
+@pytest.mark.parametrize("name", [*list_benchmarks(), pytest.param("split", marks=pytest.mark.soak), "store"])
 def test_a_benchmark_runs_to_its_end_and_measures_what_the_page_shows(name: str, swept: None) -> None:
     done = typed([name], os.environ, directory=ROOT, program="tests.real.benchmark_rows", timeout=300)
     assert done.returncode == 0, done.stderr

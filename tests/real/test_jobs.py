@@ -238,7 +238,6 @@ def test_a_provisioner_that_is_removed_gives_back_its_lease_and_one_without_a_lo
     assert person.signs_in() == 0
 
 
-@pytest.mark.engines  # test_split_annex.py has them run where more of Sublet is on their way
 def test_submit_files_as_people_write_them_run_as_anywhere(worker: Worker) -> None:
     corpus = Corpus(worker.person, NAME, worker.person.condor)
     corpus.submit()

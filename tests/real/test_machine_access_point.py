@@ -240,7 +240,6 @@ def guest(department: Site) -> Iterator[Person]:
 USAGE = "condor_userprio -l -all -allusers | sed -n 's/^\\(Name\\|AccumulatedUsage\\|ResourcesUsed\\)[0-9]* = //p'"
 
 
-@pytest.mark.engines
 @pytest.mark.slurm
 def test_submit_files_of_one_of_two_users_run_on_their_annex_and_nobody_is_charged(guest: Person) -> None:
     rival = Person(guest.site, user="rival")
