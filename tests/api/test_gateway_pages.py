@@ -255,6 +255,9 @@ async def test_operators_see_and_change_people_on_a_page_and_nobody_else_does(
     await service.store.write(lambda tx: (tx.factors.put(gus, "sealed", now), tx.factors.confirm(gus, (), now)))
     rows = (await op.get(here)).text.split("<tr>")
     assert [gus in row for row in rows if "with a second factor" in row] == [True]
+    assert (await act("reset-factor", name=gus)).status_code == 303
+    assert "with a second factor" not in (await op.get(here)).text
+    assert (await op.get(here)).text.count("Lost second factor") == 0
     assert f"Role of {boss}" not in text, "nobody takes away their own part by a slip"
     assert (await act("role", name=gus, role="reviewer")).status_code == 303
     assert gus in (await op.get(here, params={"only": "reviewer"})).text
@@ -276,7 +279,7 @@ async def test_operators_see_and_change_people_on_a_page_and_nobody_else_does(
     assert (await other.get(here)).status_code == 403
     assert ">People</a>" not in (await other.get("/web/")).text
     done = {one.action for one in await service.access.audit.audit(ROOT, Sought(person=boss))}
-    assert done >= {"person.add", "person.role", "person.block", "person.unblock"}
+    assert done >= {"person.add", "person.role", "person.block", "person.unblock", "factor.off"}
 
 
 async def test_on_a_page_people_say_who_is_told_of_their_sessions(

@@ -1,4 +1,4 @@
-"""The page on which operators list, add, block and unblock people, and change their roles."""
+"""The page on which operators list, add, block and unblock people, change their roles and remove second factors."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ async def _find_people(service: Service, person: Person, name: str, only: str, a
 
 
 async def change(request: Request) -> Response:
-    """Add someone, change their role, or block or unblock them."""
+    """Add someone, change their role, block or unblock them, or remove a second factor that they lost."""
     act = change_of(request, CHANGES)
     who, form = await read_form(request)
     try:
@@ -94,4 +94,8 @@ async def _unblock(service: Service, person: Person, form: dict[str, str], host:
     await service.people.directory.unblock(person, form.get("name", ""), host)
 
 
-CHANGES = {"add": _add, "role": _role, "block": _block, "unblock": _unblock}
+async def _reset_factor(service: Service, person: Person, form: dict[str, str], host: str) -> None:
+    await service.people.factors.reset_factor(person, form.get("name", ""), host=host)
+
+
+CHANGES = {"add": _add, "role": _role, "block": _block, "unblock": _unblock, "reset-factor": _reset_factor}
