@@ -21,6 +21,7 @@ def test_three_letters_are_enough_and_two_are_told_to_be_too_few() -> None:
 def test_the_only_one_is_picked_and_several_are_listed() -> None:
     assert pick_one("355", "session", ["355a"], str) == "355a"
     assert pick_one("355", "session", [], str) is None
+    assert pick_one("", "session", ["355a"], str) is None, "an empty name stands for none"
     with pytest.raises(Ambiguous) as caught:
         pick_one("355", "session", ["355a", "355b"], str)
     assert caught.value.message == "355 could mean several sessions: 355a; 355b."

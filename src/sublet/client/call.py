@@ -79,7 +79,11 @@ def under(key: str | None) -> dict[str, str]:
 
 
 def path_of(*parts: str) -> str:
-    """Return the path under /v1 with these parts, each percent-encoded."""
+    """Return the path under /v1 with these parts, each percent-encoded; raise BadRequest if one is empty."""
+    if not all(part.strip() for part in parts):
+        raise BadRequest(
+            "A name or an id is empty.", hint="Say which one is meant; in a script, a variable may be unset."
+        )
     return "/v1/" + "/".join(quote(part) for part in parts)
 
 

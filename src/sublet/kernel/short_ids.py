@@ -20,7 +20,12 @@ def require_length(name: str, noun: str) -> None:
 
 
 def pick_one(name: str, noun: str, matches: Sequence[T], describe: Callable[[T], str]) -> T | None:
-    """Return the only object whose id has this prefix, or None; raise Ambiguous, listing them, if there are several."""
+    """Return the only object whose id has this prefix, or None; raise Ambiguous, listing them, if there are several.
+
+    An empty name begins every id, and stands for none.
+    """
+    if not name:
+        return None
     if len(matches) > 1:
         require_length(name, noun)
     return pick_named(name, noun, matches, describe)
