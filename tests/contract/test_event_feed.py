@@ -50,7 +50,10 @@ async def test_each_hears_of_their_own_whoever_wrote_it(service: Service) -> Non
     assert await hearing == [["first", "second"], ["other"]]
 
 
-async def test_nothing_is_missed_between_the_first_look_and_the_wait(service: Service) -> None:
+async def test_nothing_is_missed_between_the_first_look_and_the_wait(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sublet.booking.event_feed.LOOK", 0.05)
     watching = service.events.watch(ME)
     for number in range(20):
         hearing = asyncio.create_task(take(watching, 1))

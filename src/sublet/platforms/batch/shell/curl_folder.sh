@@ -93,7 +93,7 @@ bring() {
     release=$(find_release)
     [ "${release:-0}" -ge 7036 ] || fail unfit "its curl is too old for folders"
     parallel=
-    if [ "$release" -ge 7068 ] && [ "$rate" = 0 ]; then parallel="--parallel --parallel-max 8"; fi
+    if [ "$release" -ge 7068 ] && [ "$rate" = 0 ]; then parallel="--parallel --parallel-immediate --parallel-max 8"; fi
     [ -z "$public" ] || export no_proxy='*' NO_PROXY='*'
     rest=$(cat <&3)
     most=$total failures=0 best=0 pause=1 files=$(printf '%s\n' "$rest" | grep -c '^size ')
