@@ -26,6 +26,12 @@ pytestmark = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A registry that is away is asked again soon."""
+    monkeypatch.setattr("sublet.movers.registries.PAUSES", (0.01, 0.02))
+
+
 @pytest.fixture(params=["", "a-token"], ids=["open", "with a token"])
 def server(request: pytest.FixtureRequest) -> Iterator[Registry]:
     with registry(token=request.param) as one:
@@ -146,7 +152,10 @@ async def test_what_is_not_there_or_is_something_else_is_not_brought(
     assert not (target / "image.tar").exists()
 
 
-async def test_a_strangers_image_is_not_fetched_from_a_private_registry(server: Registry, pushed: str) -> None:
+async def test_a_strangers_image_is_not_fetched_from_a_private_registry(
+    server: Registry, pushed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sublet.movers.registries.PAUSES", (3600.0,))  # nor tried again, as that wouldn't help
     mover = OciMover(Policy())
     for name in ("tools/box:1", f"tools/box@{pushed}"):
         with pytest.raises(DataNotThere, match="not a public address"):

@@ -154,10 +154,7 @@ CALLED_DIRECTLY = {
 def test_what_clients_call_most_is_called_directly_and_what_takes_a_body_is_not() -> None:
     routes = [route for noun in NOUNS for route in noun.router.routes if isinstance(route, APIRoute)]
     direct = {
-        (method, route.path)
-        for route in routes
-        if call_directly(route) is not route
-        for method in route.methods or ()
+        (method, route.path) for route in routes if call_directly(route) is not route for method in route.methods or ()
     }
     assert direct >= CALLED_DIRECTLY
     assert ("POST", "/v1/sessions/cancel") not in direct

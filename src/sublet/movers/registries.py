@@ -14,6 +14,8 @@ import httpx2
 
 from sublet.booking.model.image import REFERENCE
 from sublet.kernel.streams import read_up_to
+from sublet.movers.bounded import OverlongAnswer
+from sublet.movers.web_errors import is_distrust
 
 DOCKER_HUB = "registry-1.docker.io"
 INDEXES = (
@@ -217,16 +219,17 @@ def _fits(platform: dict[str, Any]) -> bool:
 
 
 async def _get(client: httpx2.AsyncClient, url: str) -> httpx2.Response:
-    """Get a manifest, with retries while the registry is busy or unreachable."""
+    """Get a manifest, with retries while the registry is busy or unreachable, unless they wouldn't help."""
     for pause in PAUSES:
         try:
             answer = await _get_bounded(client, url, ACCEPT)
             if answer.status_code not in TRY_AGAIN:
                 return answer
-        except httpx2.TimeoutException:
+        except (httpx2.TimeoutException, httpx2.UnsupportedProtocol, OverlongAnswer):
             raise
-        except httpx2.TransportError:
-            pass
+        except httpx2.TransportError as error:
+            if is_distrust(error):
+                raise
         await asyncio.sleep(pause)
     return await _get_bounded(client, url, ACCEPT)
 
