@@ -263,6 +263,19 @@ def test_what_names_a_file_that_is_not_here_is_refused_before_anything_is_asked(
     assert len(service.heard) == 1
 
 
+def test_a_command_line_in_one_word_is_refused_before_anything_is_asked(type_in: Type, canned: Serve) -> None:
+    service = canned({"POST /v1/offersets": Said(a_yes(an_offer()))})
+    for verb in ("ask", "run"):
+        typed = type_in(verb, "--", "echo a b | wc -w")
+        assert (typed.code, service.heard) == (2, [])
+        assert "There is no program called echo a b | wc -w; the whole line was given as one word." in typed.err
+        assert "hint: Write the words apart, as in -- echo a …; for a shell, -- sh -c '…' or --script." in typed.err
+    Path("my prog").touch()
+    assert type_in("ask", "-q", "--", "./my prog").code == 0
+    assert type_in("ask", "-q", "--stay", "--", "not here").code == 0
+    assert type_in("ask", "-q", "--image", "x", "--", "not here").code == 0
+
+
 def test_a_program_above_the_directory_is_refused_and_other_files_there_are_named(
     type_in: Type, canned: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,5 +1,7 @@
 """The short form that a person writes says the same as the full document."""
 
+import json
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -33,6 +35,45 @@ def test_a_line_to_run_is_split_into_words_and_nothing_is_a_shell() -> None:
         "kind": "command",
         "argv": ["python", "sim.py", "--name", "a b", "$HOME;"],
     }
+
+
+@pytest.mark.parametrize(
+    ("line", "operator"),
+    [
+        ("echo a b | wc -w", "|"),
+        ("python sim.py > out.txt", ">"),
+        ("python sim.py >out.txt 2>&1", ">"),
+        ("a 2>err.txt", "2>"),
+        ("sort <in.txt", "<"),
+        ("make && make install", "&&"),
+        ("true ; false", ";"),
+        ("sleep 9 &", "&"),
+        ("echo 'a | b' | wc", "|"),
+    ],
+)
+def test_a_line_for_a_shell_is_refused_as_its_operators_would_be_words(line: str, operator: str) -> None:
+    for text in (
+        f"run: {json.dumps(line)}",
+        f"steps: [{json.dumps(line)}]",
+        f"bag: [{json.dumps(line)}]",
+        f"image: x\nrun: {json.dumps(line)}",
+    ):
+        with pytest.raises(BadRequest, match=re.escape(f"no shell reads it, and {operator} would be a word")):
+            read(text)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("grep '|' x", ["grep", "|", "x"]),
+        ('awk "a > b" x', ["awk", "a > b", "x"]),
+        ("grep \\| x", ["grep", "|", "x"]),
+        ("get http://x/?a=1&b=2 --x='a | b' a->b", ["get", "http://x/?a=1&b=2", "--x=a | b", "a->b"]),
+    ],
+)
+def test_what_is_quoted_or_within_a_word_is_no_operator(line: str, words: list[str]) -> None:
+    assert fields(f"run: {json.dumps(line)}")["argv"] == words
+    assert fields("run: [grep, '|', x]")["argv"] == ["grep", "|", "x"]
 
 
 def test_words_in_a_list_stay_as_they_are_written() -> None:

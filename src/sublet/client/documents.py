@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from sublet.client.files import COMMANDS, Files, find_named_above, find_named_files, mark_here
-from sublet.client.missing import check_programs, looks_like_image_file, refuse_missing_image
+from sublet.client.missing import check_apart, check_programs, looks_like_image_file, refuse_missing_image
 from sublet.client.names import name_of
 from sublet.client.values import plain_document
 from sublet.client.wishes import refuse_misspelt
@@ -69,6 +69,8 @@ def prepare(document: Document | None, wishes: Mapping[str, Any], *, local: bool
     is_of_file = not any(name in wishes for name in NAMING)
     if "name" not in whole and (name := name_of(whole, file if is_of_file else "")):
         whole["name"] = name
+    if not stays and "run" in whole and "image" not in whole:  # else it may be an argument of the image
+        check_apart(whole["run"], directories["run"])
     return bring(whole, directories, stays=stays) if local else bring_far(whole, directories, stays=stays)
 
 

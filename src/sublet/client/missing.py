@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sublet.booking.model.amounts import quote_value
 from sublet.client.files import COMMANDS, leads_up, list_step_lines
 from sublet.kernel.errors import BadRequest
 
@@ -83,6 +84,22 @@ def check_programs(document: Mapping[str, Any], directories: Mapping[str, str]) 
             if line and (name := _check_program(line, document, directories[field])):
                 return name
     return ""
+
+
+def check_apart(line: Any, directory: str) -> None:
+    """Raise BadRequest if a whole command line is given as a single word, which would be the program's name."""
+    word = line[0] if isinstance(line, (list, tuple)) and len(line) == 1 else None
+    if (
+        not isinstance(word, str)
+        or len(word.split()) < 2
+        or "\0" in word
+        or os.path.exists(os.path.join(directory, word))
+    ):
+        return
+    raise BadRequest(
+        f"There is no program called {quote_value(word)}; the whole line was given as one word.",
+        hint=f"Write the words apart, as in -- {' '.join(word.split()[:2])} …; for a shell, -- sh -c '…' or --script.",
+    )
 
 
 def _check_program(line: Any, document: Mapping[str, Any], directory: str) -> str:

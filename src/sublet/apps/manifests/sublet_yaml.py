@@ -25,6 +25,7 @@ from sublet.apps.model.manifest import (
 )
 from sublet.apps.model.parameters import KEYWORDS, MOST, schema_problems
 from sublet.booking.model.amounts import quote_value
+from sublet.kernel.shell_operators import find_operator
 
 FILE = OWN
 FIELDS = (
@@ -55,7 +56,6 @@ _PARAMETER = (*sorted(KEYWORDS), "unit", "required")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _NUMERAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
-_SHELL = frozenset("| || & && ; > >> < << 2> 2>&1".split())  # noqa: SIM905 - read best as they are typed
 _BOUNDING = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "step")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PLAIN_PATH = re.compile(r"(?!/)(?!.*(^|/)\.\.(/|$))[^\x00-\x1f]+")
@@ -161,12 +161,13 @@ def _stage(page: ManifestPage, name: str, path: Path, value: Any) -> AppStage:
 
 def _words(page: ManifestPage, path: Path, value: Any) -> tuple[str, ...]:
     if isinstance(value, str):
+        shelled = find_operator(value)
         try:
             value = shlex.split(value)
         except ValueError as error:
             page.error(path, f"{quote_value(value)} can't be split into words: {error}.")
             return ()
-        if shelled := next((word for word in value if word in _SHELL), ""):
+        if shelled:
             page.warn(
                 path, f"no shell reads run: {shelled} is a word like others; put it under script if it is not meant."
             )

@@ -10,6 +10,7 @@ from sublet.booking.documents.kinds import uri_of
 from sublet.booking.documents.shapes import Document
 from sublet.booking.model.amounts import quote_value
 from sublet.kernel.document_fields import a_map, a_name, a_text, refuse, refuse_unknown_fields
+from sublet.kernel.shell_operators import find_operator
 
 # The fields that name an executable, and the kind that each makes.
 EXECUTABLES = {
@@ -140,6 +141,12 @@ def _task(task: Any, path: str) -> Any:
     )
 
 
+WITH_A_SHELL = (
+    "For a shell, write a `script`, or sh -c 'a {0} b' (in a list: [sh, -c, 'a {0} b']). "
+    "If it is meant as a word, put it in quotes: '{0}'."
+)
+
+
 def _words(value: Any, path: str) -> list[str]:
     """Split a command line into words; a list may also contain numbers."""
     if isinstance(value, str):
@@ -149,6 +156,10 @@ def _words(value: Any, path: str) -> list[str]:
             refuse(path, f"{quote_value(value)} can't be split into words: {error}", "Write it as a list of words.")
         if not words:
             refuse(path, "there is nothing to run")
+        if operator := find_operator(value):
+            refuse(
+                path, f"no shell reads it, and {operator} would be a word like others", WITH_A_SHELL.format(operator)
+            )
         return words
     return [_word(word, f"{path}[{i}]") for i, word in enumerate(_items(value, path))]
 
