@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from sublet.kernel.errors import DataNotSent, DataNotThere
+from sublet.kernel.part_names import name_part
 from sublet.movers.file import FileMover
 from sublet.movers.http import HttpMover
 from sublet.movers.port import UNLIMITED
@@ -55,7 +56,7 @@ async def test_parts_of_two_versions_are_never_joined_though_a_server_ignores_if
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
 async def test_a_full_disk_is_told_as_one_and_nothing_counts_as_there(tmp_path: Path) -> None:
-    (tmp_path / "cube.part").symlink_to("/dev/full")
+    (tmp_path / name_part("cube")).symlink_to("/dev/full")
     with serving(lambda handler, _: send(handler)) as server, pytest.raises(OSError, match="No space left") as caught:
         await HttpMover(UNLIMITED, pause=0).bring(data(f"{server.url}/cube"), tmp_path, nothing)
     assert caught.value.errno == errno.ENOSPC

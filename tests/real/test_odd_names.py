@@ -10,6 +10,7 @@ import pytest
 
 from sublet.booking.calls import results
 from sublet.client import Client
+from sublet.client.fetching import fetch
 from sublet.kernel.errors import DataNotSent
 from tests.real.test_data_in_and_out import SETTINGS, bucket, keep, ran, share  # noqa: F401 - fixtures
 from tests.serving import serve
@@ -86,3 +87,38 @@ def test_empty_folders_and_names_like_patterns_are_data_of_the_next_session(clie
     assert list_of("out/[b]/") == ["./x.txt"]
     assert list_of("out/empty/") == ["./deep"]
     assert list_of("out/empty/deep/") == []
+
+
+def test_the_longest_names_are_brought_sent_and_fetched_and_parts_replace_nothing(
+    client: Client,
+    share: StorageServer,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    keep(client, share.credential)
+    name, text = "n" * 255, "long\n"
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / name).write_text(text)
+    to = {"file": tmp_path / "to", "dav": share.directory / "longest"}
+    for there in to.values():
+        there.mkdir()
+        (there / "a.part").write_text("another's")
+    outputs = [{"path": "out", "to": f"file://{to['file']}/"}, {"path": "out", "to": f"dav://{share.address}/longest/"}]
+    data = [{"location": str(tmp_path / "in"), "path": "in"}]
+    work = "mkdir out; cp in/* out/; echo a >out/a"
+    session = ran(client, run=["sh", "-c", work], data=data, outputs=outputs)
+    assert session.phase == "COMPLETED", session.end
+    for there in to.values():
+        assert {path.name: path.read_text() for path in there.iterdir()} == {
+            name: text,
+            "a": "a\n",
+            "a.part": "another's",
+        }
+    fetch(client.stream, session.id, client.do(results.results(session.id)), str(tmp_path / "got"))
+    assert (tmp_path / "got" / "out" / name).read_text() == text
+
+
+def test_an_address_that_no_file_can_have_ends_the_session_with_the_reason(client: Client, tmp_path: Path) -> None:
+    session = ran(client, run=["sh", "-c", "echo a >a"], outputs={"a": f"file://{tmp_path}/{'n' * 300}"})
+    assert session.phase == "COMPLETED"
+    [unsent] = [event for event in client.events(session=session.id) if event.kind == "session.unsent"]
+    assert "File name too long" in unsent.detail

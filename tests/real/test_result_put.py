@@ -13,6 +13,7 @@ import pytest
 from sublet.booking.calls import results
 from sublet.client import Client
 from sublet.client.sent_lines import SentLines
+from sublet.kernel.part_names import name_part
 from tests.real.test_data_in_and_out import SETTINGS, keep, ran, seen
 from tests.serving import Serving, serve
 from tests.storage_servers import StorageServer, serve_webdav
@@ -54,7 +55,7 @@ def test_what_was_broken_off_goes_on_with_what_is_missing_or_has_changed(
     work = "mkdir out; for name in a b c; do echo $name >out/$name.txt; done; echo log >log.txt; echo no >scratch.txt"
     session = ran(client, run=["sh", "-c", work])
     to, there = f"dav://{share.address}/run/", share.directory / "run"
-    in_the_way = there / "b.txt.part"  # what is sent has this name until it is whole
+    in_the_way = there / name_part("b.txt")  # what is sent has this name until it is whole
     in_the_way.mkdir(parents=True)
     (in_the_way / "another's").touch()
     words = ("result", "put", session.id, to, "out/*", "log.txt")

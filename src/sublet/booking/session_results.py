@@ -14,6 +14,7 @@ from sublet.booking.model.phases import Phase
 from sublet.booking.model.request import Data, Request, SentResults
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.kernel.errors import NotFound, PlatformRefused, SubletError
+from sublet.kernel.part_names import name_part
 from sublet.kernel.path_texts import restore_path
 from sublet.kernel.streams import closing
 from sublet.movers.arrival import check_checksum, guess, missing, refuse
@@ -128,7 +129,7 @@ class SessionResultsMover:
     async def _copy(self, data: Data, platform: Platform, file: ResultFile, path: Path) -> None:
         id, _ = split_source(data.location)
         await asyncio.to_thread(path.parent.mkdir, parents=True, exist_ok=True)
-        part = path.with_name(f"{path.name}.part")
+        part = path.with_name(name_part(path.name))
         with part.open("wb") as writer:
             async with closing(platform.read(id, file.path)) as pieces:
                 async for piece in pieces:

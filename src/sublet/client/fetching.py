@@ -11,6 +11,7 @@ from sublet.booking.model.request import matches_pattern
 from sublet.booking.views.results import ResultFileView, ResultList
 from sublet.client.call import Call
 from sublet.kernel.errors import Changed, InTheWay, NotFound, SubletError
+from sublet.kernel.part_names import name_part
 
 Stream = Callable[[Call[bytes]], Iterable[bytes]]
 SAME_TIME = 0.00001  # seconds: the service's times have microseconds
@@ -120,7 +121,8 @@ def fetch_file(stream: Stream, session: str, file: ResultFileView, directory: st
     to = os.path.join(directory, inside(file.path))
     if not file.etag:
         return _date(save(stream(results.result(session, file.path)), to), file)
-    part, mark = f"{to}.part", f"{to}.part.version"
+    part = name_part(to)
+    mark = f"{part}.version"
     first = _came(part, mark, file)
     os.makedirs(os.path.dirname(to) or ".", exist_ok=True)
     if first != file.size or not first:
@@ -148,7 +150,7 @@ def _date(to: str, file: ResultFileView) -> str:
 def save(pieces: Iterable[bytes], to: str) -> str:
     """Write a file atomically."""
     os.makedirs(os.path.dirname(to) or ".", exist_ok=True)
-    part = f"{to}.part"
+    part = name_part(to)
     with open(part, "wb") as file:
         file.writelines(pieces)
     os.replace(part, to)

@@ -18,6 +18,7 @@ from sublet.booking.model.request import Data
 from sublet.data.executables import Movers
 from sublet.data.sent_tasks import SentTasks, send_by_service
 from sublet.data.write_back import look_at_source
+from sublet.kernel.errors import DataNotSent
 from sublet.kernel.faults import point
 from sublet.kernel.log import log
 from sublet.kernel.texts import count_text
@@ -174,6 +175,12 @@ async def _send_from_system(shipment: Shipment, platform: SendsFiles, mover: Put
             raise NoWay("")
         puts.append(FilePut(file.path, file.size, put.url, put.headers))
     await platform.send_files(shipment.session, puts, public_only=mover.policy.public_only)
+    failures = []
     for _, place in shipment.files:
-        await mover.close_put(place, shipment.to)
+        try:
+            await mover.close_put(place, shipment.to)
+        except DataNotSent as error:  # the others have come, and are not left under their temporary names
+            failures.append(error)
+    if failures:
+        raise failures[0]
     return f"by {name} itself"

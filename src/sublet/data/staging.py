@@ -145,7 +145,7 @@ async def _stage(
             return
         began = monotonic()
         size = await bring_here(context, movers, mover, data, target, session, brought, guest=guest)
-        if journey and (why := journey.no_ways.get(data.name)):
+        if journey and (why := _explain_detour(journey, data)):
             detours.append(TakenRoad(data.name, Road.HERE, source_of(data), size, monotonic() - began, why))
 
     try:
@@ -168,6 +168,12 @@ async def _stage(
         await asyncio.to_thread(record_files, place, arrivals)
     await asyncio.to_thread(_write, place / KEPT, json.dumps(kept))
     return [*(arrival.taken for arrival in arrivals), *detours, *images.roads]
+
+
+def _explain_detour(journey: Journey, data: Data) -> str:
+    """Return why data from another host was brought here first; empty if that is where it is needed."""
+    is_usual = journey.cache.is_here or not source_of(data)
+    return journey.no_ways.get(data.name) or ("" if is_usual else f"{journey.platform} can't fetch it by itself")
 
 
 def find_kept_files(place: Path) -> dict[str, str]:

@@ -8,6 +8,7 @@ import shutil
 import stat
 import threading
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -18,6 +19,7 @@ from sublet.booking.model.request import Data
 from sublet.data.model.links import FileLink, LinkedFiles
 from sublet.kernel.folders import LinkLeadsOut, walk
 from sublet.kernel.ignore import Ignore
+from sublet.kernel.part_names import name_part
 from sublet.kernel.streams import closing
 from sublet.movers.arrival import (
     READ,
@@ -78,10 +80,10 @@ class FileMover:
         target = self.path(Data("", SIMPLE, location))
         if location.endswith("/"):
             target /= content.path
-        if await asyncio.to_thread(target.is_dir):
-            raise refuse_folder(content.path, location, str(target))
-        part = target.with_name(f"{target.name}.part")
+        part = target.with_name(name_part(target.name))
         try:
+            if await asyncio.to_thread(target.is_dir):
+                raise refuse_folder(content.path, location, str(target))
             target.parent.mkdir(parents=True, exist_ok=True)
             with part.open("wb") as writer:
                 async with closing(content.read(0)) as pieces:
@@ -95,7 +97,8 @@ class FileMover:
         except OSError as error:
             raise unsent(content.path, location, error.strerror or str(error)) from error
         finally:
-            part.unlink(missing_ok=True)
+            with suppress(OSError):
+                part.unlink()
         return str(target)
 
     def path(self, data: Data) -> Path:
@@ -241,7 +244,7 @@ class Copy:
 
     def file(self, source: Path, target: Path, whole: bool = False) -> None:
         """Copy one file by way of a part file; special files are refused."""
-        part = target.with_name(f"{target.name}.part")
+        part = target.with_name(name_part(target.name))
         opened = os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(opened, "rb") as reader:
             status = os.fstat(reader.fileno())

@@ -20,6 +20,7 @@ from sublet.data.model.credentials import credential_for
 from sublet.data.model.links import FileLink, LinkedFiles, without_signature
 from sublet.data.model.retries import TRY_AGAIN, TransferRetries
 from sublet.kernel.errors import DataNotThere
+from sublet.kernel.part_names import name_part
 from sublet.kernel.public_addresses import PublicOnly
 from sublet.kernel.streams import closing
 from sublet.kernel.tls import trust_machine
@@ -218,7 +219,7 @@ class PartFile:
     def __init__(self, file: Path, part: Path | None = None) -> None:
         """Use a part file beside the final one, or at `part`."""
         self.file = file
-        self.path = part or file.with_name(f"{file.name}.part")
+        self.path = part or file.with_name(name_part(file.name))
         self.mark_path = self.path.with_name(f"{self.path.name}.version")
         self.has_digest = False  # whether the server stores a checksum of it
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
 from sublet.kernel.data_urls import DataUrl, read_data_url
+from sublet.kernel.part_names import name_part
 from sublet.movers.arrival import check_arrived, check_checksum, refuse, require_sound, safe_name
 from sublet.movers.port import SIMPLE, Policy, Progress
 
@@ -53,7 +54,7 @@ class InlineMover:
 
 def _write(data: Data, file: Path, held: DataUrl) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
-    part = file.with_name(f"{file.name}.part")
+    part = file.with_name(name_part(file.name))
     part.write_bytes(held.content)
     if held.is_executable:
         part.chmod(part.stat().st_mode | 0o100)

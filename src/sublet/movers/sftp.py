@@ -15,6 +15,7 @@ from urllib.parse import quote
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
 from sublet.data.model.links import FileLink, LinkedFiles
+from sublet.kernel.part_names import name_part
 from sublet.kernel.streams import closing
 from sublet.movers.arrival import check_arrived, guess, missing, refuse_folder, require_sound, safe_name, unsent
 from sublet.movers.http import PartFile
@@ -40,7 +41,6 @@ MOMENT = 3.0  # seconds that a request waits for a size
 TRIES = 5  # failures in a row without progress
 PAUSE = 0.5  # seconds before the first retry, doubled each time
 BLOCK = 1 << 20  # bytes per write
-PART = ".part"  # suffix of files that are still being sent
 FINAL = ("Permission denied", "Host key", "host key", "Could not resolve", "REMOTE HOST", "subsystem request failed")
 
 
@@ -193,11 +193,12 @@ class SftpMover:
                 if await _is_folder(client, path):
                     raise refuse_folder(content.path, location, sent)
                 await _make_folders(client, dirname(path))
-                await client.write(path + PART, count_out(content, progress))
-                size = (await client.find(path + PART)).size
+                part = name_part(path)
+                await client.write(part, count_out(content, progress))
+                size = (await client.find(part)).size
                 if size != content.size:
                     raise unsent(content.path, sent, f"it has {content.size} bytes, and {size} arrived")
-                await client.rename(path + PART, path)
+                await client.rename(part, path)
         except (SftpRefused, SshDenied) as error:
             raise unsent(content.path, sent, str(error)) from error
         return sent

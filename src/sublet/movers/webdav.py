@@ -16,6 +16,7 @@ from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
 from sublet.data.model.credentials import credential_for
 from sublet.data.model.links import FileLink, LinkedFiles
+from sublet.kernel.part_names import name_part
 from sublet.kernel.streams import closing
 from sublet.movers.arrival import check_place, guess, missing, refuse_folder, require_sound, unsent
 from sublet.movers.http import SPEED, HttpMover, name_of
@@ -35,7 +36,6 @@ WANTED = b'<?xml version="1.0"?><propfind xmlns="DAV:"><prop>%s</prop></propfind
 MOST_FOLDERS = 10_000
 ESCAPED = "%"  # in an address: servers may misread such a name
 THERE_ALREADY = 405
-PART = ".part"  # suffix of files that are still being sent
 
 
 @dataclass
@@ -142,7 +142,7 @@ class WebDavMover:
                 raise unsent(path, sent, describe_web_error(error)) from error
         if needs_digest(auth):
             return None
-        return PutAddress(address + PART, {"Authorization": header} if header else {})
+        return PutAddress(name_part(address), {"Authorization": header} if header else {})
 
     async def close_put(self, path: str, location: str) -> None:
         """Rename the sent file to its own name."""
@@ -158,7 +158,7 @@ class WebDavMover:
             try:
                 await _make_folders(client, content, address, sent)
                 await _check_free(client, content.path, address, location, sent)
-                await put(client, content, address + PART, sent, progress)
+                await put(client, content, name_part(address), sent, progress)
             except httpx2.RequestError as error:
                 raise unsent(content.path, sent, describe_web_error(error)) from error
             await _rename(client, content.path, address, sent)
@@ -181,7 +181,7 @@ async def _rename(client: httpx2.AsyncClient, path: str, address: str, location:
     """Rename a complete file from its temporary name to its own."""
     headers = {"Destination": address, "Overwrite": "T"}
     try:
-        moved = await client.request("MOVE", address + PART, headers=headers)
+        moved = await client.request("MOVE", name_part(address), headers=headers)
     except httpx2.RequestError as error:
         raise unsent(path, location, describe_web_error(error)) from error
     if not moved.is_success:

@@ -21,6 +21,7 @@ from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
 from sublet.data.model.credentials import CredentialKind, credential_for
 from sublet.data.model.links import FileLink, LinkedFiles
+from sublet.kernel.part_names import name_part
 from sublet.kernel.public_addresses import NotPublic, public_addresses
 from sublet.movers.arrival import (
     DIGESTS,
@@ -42,7 +43,6 @@ from sublet.movers.xrootd_sending import send
 EXAMPLE = "root://data.example.org//team/file.dat"
 PORT = 1094
 TRIES = 3  # failures in a row without progress
-PART = ".part"  # suffix of files that are still being sent
 NOT_INSTALLED = "XRootD's client (xrdcp, xrdfs) is not installed where this service runs"
 INSTALL = "Install the package xrootd-client, or use the https: or davs: address of the same server."
 NO_TLS_HERE = "roots: addresses are not brought for others, since the client could be led to a private network"
@@ -302,7 +302,7 @@ class XrootdMover:
         """Send a file under a temporary name, and rename it when it is complete and checked."""
         sent = f"{location}{content.path}" if location.endswith("/") else location
         path = path_of(sent)
-        part = f"{path}{PART}"
+        part = name_part(path)
         try:
             server = await self._find_server(location)
             if await self._is_folder(server, path):
