@@ -9,7 +9,9 @@ from typing import Any
 import httpx2
 import pytest
 
+from sublet.kernel.errors import PlatformRefused, PlatformUnreachable
 from sublet.platforms.jupyter.hub import HubServers
+from sublet.platforms.jupyter.server import ServerApi, is_jupyters
 from sublet.platforms.jupyter.servers import HubFull
 from sublet.platforms.rest import RestCalls
 from sublet.platforms.tokens import TokenSource
@@ -94,6 +96,51 @@ async def test_a_hub_that_is_full_has_no_room_and_refuses_nothing(make: Make, st
     servers = make(hub)
     with pytest.raises(HubFull, match=words.split(".")[0] or "starts no more servers now"):
         await servers.start(KEY, "marie")
+
+
+@pytest.mark.parametrize(
+    ("headers", "standing"),
+    [
+        ({"content-type": "text/html"}, ""),  # of configurable-http-proxy 5.3, before a restarted hub tells its paths
+        ({"content-type": "text/plain; charset=utf-8", "x-content-type-options": "nosniff"}, ""),  # of Traefik
+        ({"content-type": "application/json", "x-jupyterhub-version": "6.1.1"}, "absent"),
+        ({"content-type": "application/json", "server": "nginx"}, "absent"),
+        ({"content-type": "text/html", "server": "TornadoServer/6.6.1"}, "absent"),
+    ],
+)
+async def test_a_proxy_that_knows_no_hub_now_does_not_say_that_a_server_is_gone(
+    headers: dict[str, str], standing: str
+) -> None:
+    async def find_token(address: str, person: str) -> str:
+        return "polonium"
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(
+            404, headers=headers, content=b'{"message": null}' if "json" in str(headers) else b"<h1>"
+        )
+
+    source = TokenSource("hub", HUB, "", "")
+    source.find = find_token
+    calls = RestCalls("hub", HUB, source, httpx2.MockTransport(answer), is_own=is_jupyters)
+    servers, api = HubServers(calls, "sublet-x", "marie", {}, True), ServerApi(calls, f"{HUB}/user/marie/x", "sublet-x")
+    if standing:
+        assert (await servers.look(KEY, "marie")).standing == standing
+        assert await servers.stop(KEY, "marie")
+        assert not await api.has_kernel(KEY)
+        return
+    for question in (servers.look(KEY, "marie"), servers.stop(KEY, "marie"), api.has_kernel(KEY)):
+        with pytest.raises(PlatformUnreachable, match="from a proxy in front of it"):
+            await question
+    with pytest.raises(PlatformUnreachable, match="from a proxy in front of it"):
+        _ = [piece async for piece in api.download("a")]
+
+
+async def test_a_user_whom_the_hub_does_not_know_is_named(make: Make) -> None:
+    hub = PlayedHub(204, kept=1)
+    hub.full = httpx2.Response(404, json={"status": 404, "message": None})
+    with pytest.raises(PlatformRefused, match="it knows no user marie") as refused:
+        await make(hub).start(KEY, "marie")
+    assert "Have marie sign in there once" in refused.value.advice
 
 
 async def test_all_users_with_servers_are_looked_at_however_few_a_hub_gives_at_once() -> None:

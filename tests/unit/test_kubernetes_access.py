@@ -13,11 +13,14 @@ from typing import Any
 import pytest
 import yaml
 
+from sublet.kernel.errors import TokenNeeded
 from sublet.platforms.kubernetes import access as access_module
+from sublet.platforms.kubernetes import credential_plugin
 from sublet.platforms.kubernetes.access import AccessSettings, ClusterAccess, open_access
 from sublet.platforms.kubernetes.connection import ClusterConnection
 from sublet.platforms.kubernetes.kubeconfig import BadAccess
 from sublet.platforms.kubernetes.manifests import PodPlace
+from sublet.platforms.tokens import TokenSource
 
 
 @pytest.fixture(scope="module")
@@ -178,6 +181,73 @@ def test_a_program_makes_credentials_until_they_expire(tmp_path: Path) -> None:
         assert (tmp_path / "runs").read_text().count("run") == runs
 
 
+def make_plugin(folder: Path, status: object, **more: object) -> Path:
+    script = f"echo run >>{folder}/runs; cat <<'X'\n{json.dumps({'status': status})}\nX\n"
+    return write(folder, {"exec": {"command": "sh", "args": ["-c", script], **more}})
+
+
+def test_refused_credentials_are_made_again_but_not_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    access = opened(make_plugin(tmp_path, {"token": "made"}))  # kubectl too runs the program again after a 401
+    assert not access.renew(), "nothing has been made"
+    assert access.headers == access.headers == {"Authorization": "Bearer made"}
+    assert not access.renew(), "they are new, so others would be refused as well"
+    monkeypatch.setattr(credential_plugin, "RECENT", 0.0)
+    assert access.renew()
+    assert access.headers
+    assert (tmp_path / "runs").read_text().count("run") == 2
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        ({"token": "x", "expirationTimestamp": "soon"}, "printed no time as their `expirationTimestamp`"),
+        ([], "printed none"),
+        ({"token": "radium\npolonium"}, "its token can't be sent: it is more than one line"),
+        ({"token": "radi\u00fcm"}, "its token can't be sent: it has spaces"),
+    ],
+)
+def test_what_is_wrong_with_what_a_program_made_is_told_without_quoting_it(
+    tmp_path: Path, status: object, words: str
+) -> None:
+    with pytest.raises(BadAccess, match=words) as refused:
+        _ = opened(make_plugin(tmp_path, status)).headers
+    assert "radi" not in str(refused.value)
+
+
+def test_a_time_without_a_zone_is_that_of_utc(tmp_path: Path) -> None:
+    expires = (datetime.now(UTC) + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%S")
+    access = opened(make_plugin(tmp_path, {"token": "made", "expirationTimestamp": expires}))
+    assert [access.token(), access.token()] == ["made", "made"]
+
+
+@pytest.mark.parametrize(
+    "plugin", [{"args": ["x"]}, "aws", {"command": "x", "env": {"A": "b"}}, {"command": "x", "args": 3}]
+)
+def test_a_program_that_is_not_well_described_is_told(tmp_path: Path, plugin: object) -> None:
+    with pytest.raises(BadAccess, match="its `exec` must have a `command`"):
+        opened(write(tmp_path, {"exec": plugin}))
+
+
+def test_a_program_that_is_not_installed_says_how_to_install_it(tmp_path: Path) -> None:
+    plugin = {"command": "no-such-plugin", "args": [1], "installHint": "Install it\nfrom the shop."}
+    with pytest.raises(BadAccess, match=r"^no-such-plugin, .*is not installed here: Install it from the shop$"):
+        opened(write(tmp_path, {"exec": plugin})).token()
+
+
+@pytest.mark.parametrize("content", ["radium\npolonium", "radium polonium", "radi\u00fcm"])
+def test_a_token_that_no_header_can_hold_is_not_quoted(tmp_path: Path, content: str) -> None:
+    file = tmp_path / "token"
+    file.write_text(content)
+    file.chmod(0o600)
+    access = open_access(AccessSettings(server="https://x", token_file=str(file), namespace="n"), {})
+    with pytest.raises(BadAccess, match="can't be sent") as refused:
+        _ = access.headers
+    assert "radi" not in str(refused.value)
+    with pytest.raises(TokenNeeded, match="can't be sent") as needed:
+        asyncio.run(TokenSource("hub", "https://hub.example.org", str(file), "").read())
+    assert "radi" not in str(needed.value)
+
+
 def test_in_a_pod_its_service_account_is_used(
     tmp_path: Path, pair: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -219,7 +289,7 @@ def test_what_is_no_kubeconfig_at_all_is_told(tmp_path: Path) -> None:
         open_access(AccessSettings(server="https://x"), {})
     plugins = {
         "false": "made no credentials: it exited with 1",
-        "no-such-plugin": "can't be run",
+        "no-such-plugin": "is not installed here",
         "true": "printed none",
     }
     for program, words in plugins.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -18,7 +18,9 @@ from sublet.platforms.tokens import TokenSource
 PATIENCE = httpx2.Timeout(30.0, connect=10.0)
 KEPT_WORDS = 300  # characters that are kept of an answer that isn't JSON
 REFUSING = (401, 403)
+MISSING = 404
 AWAY = (502, 503, 504)  # from a proxy in front of a hub that is restarting
+IsOwn = Callable[[httpx2.Response], bool]
 
 
 class RestCalls:
@@ -31,12 +33,14 @@ class RestCalls:
         token: TokenSource,
         transport: httpx2.AsyncBaseTransport | None = None,
         scheme: str = "token",
+        is_own: IsOwn = lambda answer: True,
     ) -> None:
         """Set up without connecting.
 
-        `scheme` is the Authorization scheme, and `transport` replaces the usual HTTP transport.
+        `scheme` is the Authorization scheme, and `transport` replaces the usual HTTP transport. `is_own` tells answers
+        of the API from those of a proxy in front of it, whose 404 says nothing about what there is.
         """
-        self._scheme = scheme
+        self._scheme, self._is_own = scheme, is_own
         self.platform, self.address, self._token, self._transport = platform, address.rstrip("/"), token, transport
         self._client: httpx2.AsyncClient | None = None
 
@@ -84,6 +88,7 @@ class RestCalls:
             answer = await self.client.request(method, url, headers=headers, content=content, timeout=timeout)
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise self.unreachable(error) from error
+        self._check_origin(answer)
         if not answer.is_success and answer.status_code not in allow:
             raise self.refuse(answer.status_code, answer.content)
         return answer
@@ -94,10 +99,17 @@ class RestCalls:
         try:
             async with self.client.stream("GET", url, headers=await self.authorize()) as answer:
                 if not answer.is_success:
-                    raise self.refuse(answer.status_code, await answer.aread())
+                    content = await answer.aread()
+                    self._check_origin(answer)
+                    raise self.refuse(answer.status_code, content)
                 yield answer
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise self.unreachable(error) from error
+
+    def _check_origin(self, answer: httpx2.Response) -> None:
+        if answer.status_code == MISSING and not self._is_own(answer):
+            why = "404, from a proxy in front of it that doesn't know it now"
+            raise PlatformUnreachable(platform=self.platform, why=why)
 
     def unreachable(self, error: Exception) -> PlatformUnreachable:
         """Return the error to raise if the API didn't answer."""

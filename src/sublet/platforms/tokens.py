@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from sublet.kernel.errors import TokenNeeded
+from sublet.kernel.secret_file import find_token_fault
 
+ALONE = "Get one there, and put it into that file, alone and on one line."
 FindToken = Callable[[str, str], Awaitable[str]]  # (address, whose credential) → the token, or empty
 
 
@@ -52,9 +54,11 @@ class TokenSource:
             text = path.read_text().strip()
         except (OSError, UnicodeDecodeError) as error:
             why = error.strerror if isinstance(error, OSError) else "it is no text"
-            raise TokenNeeded(f"The token of {self.platform} can't be read from {path}: {why}.") from error
+            raise TokenNeeded(f"The token of {self.platform} can't be read from {path}: {why}.", hint=ALONE) from error
         if mode & (stat.S_IRWXG | stat.S_IRWXO) and os.name == "posix":
             raise TokenNeeded(f"Others can read the token of {self.platform} in {path}.", hint=f"Run: chmod 600 {path}")
         if not text:
-            raise TokenNeeded(f"There is no token of {self.platform} in {path}: the file is empty.")
+            raise TokenNeeded(f"There is no token of {self.platform} in {path}: the file is empty.", hint=ALONE)
+        if fault := find_token_fault(text):
+            raise TokenNeeded(f"The token of {self.platform} in {path} can't be sent: {fault}.", hint=ALONE)
         return text

@@ -84,7 +84,10 @@ class HubServers:
         if NO_NAMES in words.lower():
             hint = "Have the hub's administrator enable them, or set `named_servers = false` for this platform."
             raise PlatformRefused(platform=self._calls.platform, why=words, hint=hint)
-        if answer.status_code == 404 or (answer.status_code == 400 and "running" not in words and "pend" not in words):
+        if answer.status_code == 404:
+            hint = f"Have {user} sign in there once, or set `user` of this platform to a user whom the hub knows."
+            raise PlatformRefused(platform=self._calls.platform, why=words or f"it knows no user {user}", hint=hint)
+        if answer.status_code == 400 and "running" not in words and "pend" not in words:
             raise PlatformRefused(platform=self._calls.platform, why=words or "it starts no server")
 
     async def look(self, key: str, person: str) -> ServerState:

@@ -36,7 +36,7 @@ from sublet.platforms.jupyter.driving import Drive
 from sublet.platforms.jupyter.hub import HubServers
 from sublet.platforms.jupyter.offers import make_offers, refuse_kind
 from sublet.platforms.jupyter.removing import remove_directory
-from sublet.platforms.jupyter.server import ServerApi
+from sublet.platforms.jupyter.server import ServerApi, is_jupyters
 from sublet.platforms.jupyter.servers import OneServer, Servers
 from sublet.platforms.jupyter.session import JupyterSession
 from sublet.platforms.jupyter.trial import write_trial
@@ -110,7 +110,7 @@ class JupyterPlatform(Platform):
         self._token = TokenSource(self.name, self.url, self.token_file, self.token_of)
         if self._find:
             self._token.find = self._find
-        self._calls = RestCalls(self.name, self.url, self._token)
+        self._calls = RestCalls(self.name, self.url, self._token, is_own=is_jupyters)
         self._servers = self._make_servers(f"sublet-{self._name_owner()}")
         self._drivers = Drivers(self.name, self._home, self._drive)
         self._drivers.start()

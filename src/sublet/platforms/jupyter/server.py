@@ -11,12 +11,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import httpx2
+
 from sublet.kernel.errors import PlatformRefused
 from sublet.kernel.streams import closing
 from sublet.platforms.names import name_session
 from sublet.platforms.rest import RestCalls
 
 PIECE = 3 << 20  # bytes of a file that are sent at a time; a multiple of 3, for Base64
+HUB_VERSION, REPORT, OWN_SERVER = "x-jupyterhub-version", "/security/csp-report", "TornadoServer"  # of its answers
 SLOW = 120.0  # seconds for a kernel to start
 
 
@@ -43,6 +46,18 @@ class ServerFile:
     modified: str  # as the server writes it
     size: int
     is_folder: bool = False
+
+
+def is_jupyters(answer: httpx2.Response) -> bool:
+    """Whether an answer is from a hub or a server, not from a proxy in front of it.
+
+    The proxy of a hub that is restarting knows no paths for a moment, and says 404 for everything.
+    """
+    headers = answer.headers
+    if HUB_VERSION in headers or REPORT in headers.get("content-security-policy", ""):
+        return True
+    is_json = headers.get("content-type", "").startswith("application/json")
+    return is_json or headers.get("server", "").startswith(OWN_SERVER)
 
 
 class ServerApi:

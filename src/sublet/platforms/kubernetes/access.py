@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 import os
 import ssl
-import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from sublet.kernel.secret_file import read_secret_file
+from sublet.kernel.secret_file import find_token_fault, read_secret_file
+from sublet.platforms.kubernetes.credential_plugin import CredentialPlugin, present_certificate, read_plugin
 from sublet.platforms.kubernetes.kubeconfig import (
     BadAccess,
     KubeconfigEntry,
@@ -28,8 +26,6 @@ from sublet.platforms.kubernetes.kubeconfig import (
 )
 
 IN_POD = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-PLUGIN_PATIENCE = 60  # seconds for a program to make credentials
-SOON = timedelta(minutes=1)  # this long before they expire, credentials are made again
 OLD_WAYS = ("auth-provider", "username", "password")
 
 
@@ -43,11 +39,14 @@ class ClusterAccess:
     token: Callable[[], str] = str
     proxy: str = ""
     files: tuple[Path, ...] = ()  # files with certificates and keys, which are read only once
+    renew: Callable[[], bool] = lambda: False  # forgets credentials that were refused; whether others can be made
 
     @property
     def headers(self) -> dict[str, str]:
         """The headers of every call."""
         token = self.token()
+        if token and (fault := find_token_fault(token)):
+            raise BadAccess(f"its token can't be sent: {fault}")
         return {"Authorization": f"Bearer {token}"} if token else {}
 
 
@@ -120,12 +119,12 @@ def _by_config(files: Sequence[Path], name: str) -> ClusterAccess:
         user = config.find("users", context["user"])
         server, proxy = cluster.content["server"], cluster.content.get("proxy-url", "")
         tls = _trust_cluster(cluster)
-        token = _enter(user, tls, server)
+        token, renew = _enter(user, tls)
     except (KeyError, TypeError, AttributeError) as error:
         raise BadAccess(f"{config.source} is no kubeconfig that can be used: {error} is missing in it") from error
     pairs = ((cluster, "certificate-authority"), (user, "client-certificate"), (user, "client-key"))
     loaded = tuple(entry.folder / entry.content[key] for entry, key in pairs if entry.content.get(key))
-    return ClusterAccess(server, context.get("namespace", ""), tls, token, proxy, loaded)
+    return ClusterAccess(server, context.get("namespace", ""), tls, token, proxy, loaded, renew)
 
 
 def _trust_cluster(entry: KubeconfigEntry) -> ssl.SSLContext:
@@ -149,20 +148,21 @@ def _trust_text(authority: str | None) -> ssl.SSLContext:
         raise BadAccess(f"the certificate of its authority can't be read: {error}") from error
 
 
-def _enter(entry: KubeconfigEntry, tls: ssl.SSLContext, server: str) -> Callable[[], str]:
-    """Load the client certificate into the TLS context, if any, and return the function that provides the token."""
+def _enter(entry: KubeconfigEntry, tls: ssl.SSLContext) -> tuple[Callable[[], str], Callable[[], bool]]:
+    """Load the client certificate into the TLS context, if any; return what provides the token, and what renews it."""
     user, folder = entry.content, entry.folder
     if old := [way for way in OLD_WAYS if way in user]:
         raise BadAccess(f"its user signs in by {old[0]}, which Kubernetes has dropped; use a token or `exec`")
     certificate = _bytes_of(user, "client-certificate", folder)
     if certificate:
-        _present(tls, certificate, _bytes_of(user, "client-key", folder))
+        present_certificate(tls, certificate, _bytes_of(user, "client-key", folder))
     if user.get("tokenFile"):
-        return _token_reader(folder / user["tokenFile"])
+        return _token_reader(folder / user["tokenFile"]), ClusterAccess.renew
     if user.get("exec"):
-        return CredentialPlugin(user["exec"], folder, tls, server).token
+        plugin = CredentialPlugin(read_plugin(user["exec"], folder), tls)
+        return plugin.token, plugin.forget
     token = str(user.get("token") or "")
-    return lambda: token
+    return lambda: token, ClusterAccess.renew
 
 
 def _bytes_of(user: Mapping[str, Any], name: str, folder: Path) -> bytes:
@@ -178,78 +178,5 @@ def _decode(text: str) -> bytes:
         raise BadAccess(f"a certificate or key in it is not base64: {error}") from error
 
 
-def _present(tls: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
-    """Load a client certificate into a TLS context through a file in memory, as OpenSSL reads only files."""
-    file = os.memfd_create("client", os.MFD_CLOEXEC)
-    try:
-        os.write(file, certificate + b"\n" + key)
-        tls.load_cert_chain(f"/proc/self/fd/{file}")
-    except ssl.SSLError as error:
-        raise BadAccess(f"the client's certificate and key can't be used: {error}") from error
-    finally:
-        os.close(file)
-
-
 def _token_reader(file: Path) -> Callable[[], str]:
     return lambda: read_text(file).strip()
-
-
-@dataclass
-class CredentialPlugin:
-    """A program that makes credentials, named under `exec` in a kubeconfig; they are kept until they expire."""
-
-    command: Mapping[str, Any]
-    folder: Path
-    tls: ssl.SSLContext
-    server: str
-    _token: str = ""
-    _until: datetime | None = None
-    _is_made: bool = False
-
-    def token(self) -> str:
-        """Return the token, made again shortly before it expires."""
-        if not self._is_made or (self._until and datetime.now(UTC) > self._until - SOON):
-            self._make()
-        return self._token
-
-    def _make(self) -> None:
-        version = self.command.get("apiVersion", "client.authentication.k8s.io/v1")
-        info = {"apiVersion": version, "kind": "ExecCredential", "spec": {"interactive": False}}
-        more = {entry["name"]: entry["value"] for entry in self.command.get("env") or ()}
-        words = [self.command["command"], *(self.command.get("args") or ())]
-        if "/" in words[0]:
-            words[0] = str(self.folder / words[0])
-        status = read_credential(_run_plugin(words, {**more, "KUBERNETES_EXEC_INFO": json.dumps(info)}))
-        self._token, self._is_made = str(status.get("token") or ""), True
-        expires = status.get("expirationTimestamp")
-        self._until = datetime.fromisoformat(expires) if expires else None
-        if certificate := status.get("clientCertificateData"):
-            _present(self.tls, certificate.encode(), str(status.get("clientKeyData") or "").encode())
-
-
-def _run_plugin(words: list[str], more: Mapping[str, str]) -> str:
-    try:
-        done = subprocess.run(
-            words,
-            env={**os.environ, **more},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=PLUGIN_PATIENCE,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise BadAccess(f"{words[0]}, which makes its credentials, can't be run: {error}") from error
-    if done.returncode:
-        last = done.stderr.strip().splitlines()[-1:] or [f"it exited with {done.returncode}"]
-        raise BadAccess(f"{words[0]} made no credentials: {last[0]}")
-    return done.stdout
-
-
-def read_credential(text: str) -> Mapping[str, Any]:
-    """Read the output of a program that makes credentials."""
-    try:
-        status: Mapping[str, Any] = json.loads(text)["status"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise BadAccess("what makes its credentials printed none") from error
-    return status

@@ -17,6 +17,7 @@ from sublet.platforms.kubernetes.kubeconfig import BadAccess
 
 Object = dict[str, Any]  # one of Kubernetes' objects, as its API writes it
 PATIENCE = 30.0  # seconds for one answer
+UNAUTHORIZED = 401
 WATCHED = 300  # seconds after which a watch is started again
 JSON = "application/json"
 NO_QUERY: Mapping[str, str] = {}
@@ -111,17 +112,18 @@ class ApiServer:
         self, method: str, path: str, query: Mapping[str, str] = NO_QUERY, body: Any = None, kind: str = JSON
     ) -> Object:
         """Make a call; raise what its failure means."""
-        headers = {**await self.headers(), "Accept": "application/json"}
-        content = None
-        if body is not None:
-            headers["Content-Type"], content = kind, json.dumps(body).encode()
-        try:
-            answer = await self._http.request(method, path, params=query, headers=headers, content=content)
-        except httpx2.HTTPError as error:
-            raise self.describe_silence(error) from error
-        if answer.is_success:
-            return read_object(answer.content, self.platform)
-        raise self.describe_refusal(answer.status_code, answer.content)
+        content = None if body is None else json.dumps(body).encode()
+        more = {"Accept": "application/json"} | ({} if content is None else {"Content-Type": kind})
+        while True:
+            headers = {**await self.headers(), **more}
+            try:
+                answer = await self._http.request(method, path, params=query, headers=headers, content=content)
+            except httpx2.HTTPError as error:
+                raise self.describe_silence(error) from error
+            if answer.is_success:
+                return read_object(answer.content, self.platform)
+            if answer.status_code != UNAUTHORIZED or not self.access.renew():
+                raise self.describe_refusal(answer.status_code, answer.content)
 
     def describe_silence(self, error: Exception) -> PlatformUnreachable:
         """Return the error to raise if the server didn't answer in time."""
@@ -132,7 +134,8 @@ class ApiServer:
         words, reason = read_status(content)
         words = words or f"it answered {status}"
         error: SubletError
-        if status == 401:
+        if status == UNAUTHORIZED:
+            self.access.renew()  # the next call has others, if there are any
             why = f"{self.platform} does not know the token that it was shown: {words}."
             return LoginNeeded(why, platform=self.platform, hint=RENEW)
         if status == 404:
