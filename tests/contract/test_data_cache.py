@@ -141,6 +141,28 @@ async def test_what_someone_changed_in_the_cache_is_brought_anew(
     assert content.read_bytes() == b"right" * 1000
 
 
+@pytest.mark.parametrize("downloads", [True, False])
+async def test_what_lacks_a_part_in_the_cache_is_brought_anew_however_old_it_seems(
+    tmp_path: Path, source: WebSource, *, downloads: bool
+) -> None:
+    platform = await open_platform(tmp_path, tmp_path / "far", downloads=downloads)
+    road = Road.THERE if downloads else Road.STREAMED
+    address = source.put(f"/cut-{downloads}", b"whole" * 1000)
+    arrival = await bring(platform, address)
+    content = content_of(tmp_path, arrival)
+    cache = await platform.open_cache()
+    assert list(await cache.list_there([arrival.entry])) == [arrival.entry]
+    content.chmod(0o600)
+    os.truncate(content, 1000)
+    os.utime(content, (1, 1))
+    other = await open_platform(tmp_path, tmp_path / "far", downloads=downloads)  # which remembers nothing
+    assert not await (await other.open_cache()).list_there([arrival.entry])
+    assert (await bring(other, address, "s2")).taken.road is road
+    assert content.read_bytes() == b"whole" * 1000
+    await platform.close()
+    await other.close()
+
+
 async def test_a_link_needs_no_room_and_outlives_the_entry(slurm: Slurm, source: WebSource, tmp_path: Path) -> None:
     arrival = await bring(slurm, source.put("/linked", b"x" * 5000))
     cache = await slurm.open_cache()

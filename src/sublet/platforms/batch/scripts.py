@@ -38,6 +38,7 @@ BORROWED = {  # scripts → those whose functions they use
     **dict.fromkeys(("scratch", "unscratch"), ("own", "place")),
     **dict.fromkeys(("fetch", "spread", "send", "describe", "unpack_image", "tools"), ("python",)),
     **dict.fromkeys(("cancel", "pause"), ("submitted",)),
+    **dict.fromkeys(("entry", "entries", "publish"), ("seal",)),
 }
 JOB, NODES, EACH_NODE = "job", "nodes", "each"
 SHEBANG = "#!/bin/sh\n"

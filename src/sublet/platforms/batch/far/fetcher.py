@@ -288,14 +288,16 @@ def fill(entry: CacheEntry) -> None:
         raise entry.trouble
     part = entry.path("part" if entry.plan["folder"] else "part.file")
     remove(entry.path(PIECES))
+    sizes = []
     for folder, _, names in os.walk(part) if entry.plan["folder"] else [(entry.directory, (), ["part.file"])]:
-        for name in names:
-            os.chmod(os.path.join(folder, name), 0o400)
+        for path in (os.path.join(folder, name) for name in names):
+            os.chmod(path, 0o400)
+            sizes.append(os.stat(path).st_size)
     entry.tell()
     entry.write("size", f"{entry.done}\n")
     os.rename(part, entry.path("content"))
-    with open(entry.path("seal"), "w"):
-        pass
+    with open(entry.path("seal"), "w") as seal:
+        seal.write(f"{len(sizes)} {sum(sizes)}\n")
 
 
 def claim(directory: str) -> bool:

@@ -75,7 +75,12 @@ def is_there(directory: str) -> bool:
     """Whether an entry is complete and hasn't been changed since."""
     content, seal = os.path.join(directory, "content"), os.path.join(directory, "seal")
     try:
-        return os.stat(content).st_mtime <= os.stat(seal).st_mtime if os.path.exists(seal) else os.path.isfile(content)
+        if not os.path.exists(seal):
+            return os.path.isfile(content)
+        with open(seal) as file:
+            sealed = file.read().strip()
+        state = os.stat(content)
+        return state.st_mtime <= os.stat(seal).st_mtime and sealed in ("", f"1 {state.st_size}")
     except OSError:
         return False
 

@@ -5,7 +5,7 @@ shift
 for name; do
     case $name in '' | */* | .*) exit 64 ;; esac
     [ -e "$name/content" ] || continue
-    [ -e "$name/seal" ] && [ -n "$(find "$name/content" -type f -newer "$name/seal" 2>/dev/null | head -n 1)" ] && continue
+    is_unchanged "$name" || continue
     printf '%s\n' "$name"
 done
 exit 0

@@ -3,14 +3,13 @@
 # published is removed.
 cd "$1/kept/$2" 2>/dev/null || { echo idle; exit 0; }
 if [ -e content ]; then
-    if [ -e seal ] && [ -n "$(find content -type f -newer seal 2>/dev/null | head -n 1)" ]; then
-        rm -rf content seal size unpacked
-    else
+    if is_unchanged .; then
         size=
         [ -r size ] && read -r size <size
         echo "there ${size:-$(stat -c %s content)}"
         exit 0
     fi
+    rm -rf content seal size unpacked
 fi
 if [ -d claim ]; then
     beat=$(stat -c %Y claim/beat 2>/dev/null || stat -c %Y claim) || beat=0

@@ -39,6 +39,6 @@ done
 find "$part" -type f -exec chmod a-w {} +
 printf '%s\n' "$size" >size.new && mv size.new size || exit 73
 [ -e content ] || mv "$part" content || exit 73
-: >seal
+count_content . >seal
 rm -rf claim progress transfer came moved part part.file.*
 exit 0
