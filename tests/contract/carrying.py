@@ -23,13 +23,18 @@ from tests.serving import eventually
 
 STARTER = """#!/usr/bin/env python3
 import os, re, signal, subprocess, sys
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
 words = dict(zip(sys.argv[5::2], sys.argv[6::2]))
 ad = open(words["-job-input-ad"]).read()
 get = lambda name: re.search(r'(?m)^%s = "(.*)"' % name, ad).group(1)
 os.chdir(get("Iwd"))
 if "Broken = True" in ad:
     sys.exit("the starter is broken")
-child = subprocess.Popen([get("Cmd")], stdout=open("_condor_stdout", "wb"), stderr=open("_condor_stderr", "wb"))
+default = lambda: signal.signal(signal.SIGTERM, signal.SIG_DFL)
+child = subprocess.Popen(
+    [get("Cmd")], preexec_fn=default, stdout=open("_condor_stdout", "wb"), stderr=open("_condor_stderr", "wb")
+)
+signal.signal(signal.SIGTERM, lambda *_: child.terminate())
 signal.signal(signal.SIGQUIT, lambda *_: (child.kill(), os._exit(0)))
 open(words["-job-output-ad"], "w").write("ExitCode = %d\\n" % child.wait())
 """
@@ -135,6 +140,7 @@ class Job:
         return self.process.wait(30)
 
     def remove(self) -> None:
+        """Shut the job's starter down; it is asked to end, and if that is said twice it is stopped."""
         words = [sys.executable, near_half.__file__, "remove", self.bridge, self.id]
         subprocess.run(words, check=True, timeout=30)
 

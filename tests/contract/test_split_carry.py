@@ -230,3 +230,68 @@ def test_what_a_system_keeps_is_copied_there_and_only_a_note_of_it_travels(
     elsewhere = split.job("true", **{"big.dat": notes["big.dat"].replace(b"/kept/", b"/other/")})
     eventually(lambda: "elsewhere than to what the system keeps" in (split.directory / "log").read_text(), "a refusal")
     elsewhere.remove()
+
+
+SLEEPS = "while :; do sleep 0.1; done"
+
+
+def test_a_job_that_is_asked_to_end_takes_its_time_and_what_it_saves_comes_home_if_it_wants(
+    splits: Callable[..., Split], tmp_path: Path
+) -> None:
+    split = splits()
+    split.relay()
+    split.far(0)
+    script = f"trap 'sleep 1; echo saved > state; exit 3' TERM; touch {tmp_path}/begun$1; {SLEEPS}"
+    saving = split.job(script.replace("$1", "1"), ad='WhenToTransferOutput = "ON_EXIT_OR_EVICT"')
+    other = split.job(script.replace("$1", "2"))
+    eventually(lambda: all((tmp_path / f"begun{number}").exists() for number in (1, 2)), "running jobs")
+    for job in (saving, other):
+        job.remove()
+        assert job.ends() == 0
+        assert job.told() == "ExitCode = 3\n"
+    assert saving.has("state") == b"saved\n"
+    assert not (other.scratch / "state").exists(), "a job that doesn't want it leaves nothing when it is evicted"
+    eventually(lambda: is_forgotten(split), "nothing more to stop")
+    assert split.job("true").ends() == 0
+
+
+def test_a_job_that_takes_too_long_to_end_is_stopped_and_so_is_one_whose_starter_is_gone(
+    splits: Callable[..., Split], tmp_path: Path
+) -> None:
+    split = splits()
+    split.relay()
+    split.far(0)
+    jobs = [split.job(f"trap '' TERM; echo $$ > {tmp_path}/pid{number}; {SLEEPS}") for number in (1, 2)]
+    pids = [tmp_path / f"pid{number}" for number in (1, 2)]
+    eventually(lambda: all(file.exists() and file.read_text() for file in pids), "running jobs")
+    for job in jobs:
+        job.remove()
+    jobs[0].remove()  # as when its starter shuts down fast in the end
+    assert jobs[0].ends() == 0
+    jobs[1].process.kill()  # as when its starter is killed
+    for file in pids:
+        eventually(lambda: not Path(f"/proc/{int(file.read_text())}").exists(), "its end there")  # noqa: B023
+    eventually(lambda: is_forgotten(split), "nothing more to stop")
+
+
+def test_a_starter_that_shuts_down_fast_stops_its_job_at_once(splits: Callable[..., Split], tmp_path: Path) -> None:
+    split = splits()
+    split.relay()
+    split.far(0)
+    job = split.job(f"trap '' TERM; echo $$ > {tmp_path}/pid; {SLEEPS}")
+    eventually(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text(), "a running job")
+    (logs := Path(job.bridge) / "log").mkdir()
+    (logs / "StarterLog.slot1_1").write_text("11/19/26 06:10:20 (pid:1) ShutdownFast all jobs.\n")
+    job.remove()
+    assert job.ends() == 0
+    pid = int((tmp_path / "pid").read_text())
+    eventually(lambda: not Path(f"/proc/{pid}").exists(), "its end there")
+
+
+def test_files_keep_their_modes(splits: Callable[..., Split]) -> None:
+    split = splits()
+    split.relay()
+    split.far(0)
+    job = split.job("echo x > all; chmod 666 all; echo x > own; chmod 400 own; echo x > set; chmod 4755 set")
+    assert job.ends() == 0
+    assert [(job.scratch / name).stat().st_mode & 0o7777 for name in ("all", "own", "set")] == [0o666, 0o400, 0o755]

@@ -196,6 +196,28 @@ def test_what_it_prints_is_seen_while_it_runs_and_what_is_stopped_leaves_nothing
     far.condor("condor_rm", held)
 
 
+SAVES = """if [ -e state ]; then cp state kept; exit 0; fi
+trap 'echo saved >state; sleep 1; exit 3' USR1
+while :; do sleep 0.2; done"""
+
+
+def test_a_job_that_is_evicted_saves_what_it_wants_and_no_output_is_forgotten(far: FarAway) -> None:
+    wants = {"when_to_transfer_output": "ON_SUCCESS", "success_exit_code": "4", "transfer_output_files": "made"}
+    successful = far.submits("echo x >made; exit 4", **wants)
+    far.site.wait(lambda: not far.states(successful), 60)
+    assert person_has(far, "made") == "x\n"
+    secretive = far.submits("echo x >own; chmod 000 own", output="secretive.out")
+    far.site.wait(lambda: far.states(secretive) == ["5"], 60)
+    assert "Permission denied" in far.condor("condor_q", secretive, "-af", "HoldReason")
+    far.condor("condor_rm", secretive)
+    saving = far.submits(SAVES, when_to_transfer_output="ON_EXIT_OR_EVICT", kill_sig="SIGUSR1")
+    far.site.wait(lambda: far.states(saving) == ["2"] and far.processes("sleep"), 60)
+    far.condor("condor_vacate_job", saving)
+    far.site.wait(lambda: not far.states(saving), 60)
+    assert person_has(far, "kept") == "saved\n"
+    assert far.condor("condor_history", saving, "-af", "NumJobStarts", "ExitCode").split() == ["2", "0"]
+
+
 def test_a_lost_login_and_a_killed_relay_cost_nothing_but_time_and_status_says_so(far: FarAway) -> None:
     session = far.runs(run=["sh", "-c", "echo begun; while [ ! -e /tmp/go ]; do sleep 0.2; done; hostname"])
     eventually(lambda: "begun" in "".join(session.logs()), "its first line", 60)

@@ -193,3 +193,35 @@ def test_what_its_node_no_longer_names_because_its_result_is_on_the_way_is_waite
     for _ in range(GONE):
         beats(ledger, 0, 1)
     assert ledger.list_vanished() == []
+
+
+def test_a_job_is_asked_to_end_once_where_it_runs_and_can_be_reached_and_its_result_is_still_taken(
+    ledger: Ledger,
+) -> None:
+    beats(ledger, 0, 10)
+    attempt = given(ledger)
+    assert not ledger.ask_to_end(attempt.id, 10), "it is not on its node yet"
+    ledger.note_stored(attempt.name)
+    assert ledger.ask_to_end(attempt.id, 10) == [attempt]
+    assert ledger.orders == [{"op": "kill", "attempt": attempt.name, "node": 0, "gently": True}]
+    assert not ledger.ask_to_end(attempt.id, 11), "it has been asked"
+    assert ledger.list_ending(attempt.id) == [attempt]
+    assert ledger.accepts(attempt.name)
+    assert ledger.revoke(attempt.id) == [attempt], "it took too long"
+    assert ledger.orders == [{"op": "kill", "attempt": attempt.name, "node": 0}]
+    assert not ledger.list_ending(attempt.id)
+    assert not ledger.accepts(attempt.name)
+
+
+@pytest.mark.parametrize("trouble", ["no link", "dead", "stopped"])
+def test_a_job_that_can_not_be_asked_to_end_is_not_waited_for(ledger: Ledger, trouble: str) -> None:
+    beats(ledger, 0, 10)
+    attempt = given(ledger)
+    ledger.note_stored(attempt.name)
+    if trouble == "no link":
+        ledger.cut(10)
+    elif trouble == "dead":
+        ledger.note_heard(20 + DEAD)
+    else:
+        ledger.orders.append({"op": "stop", "node": 0})
+    assert not ledger.ask_to_end(attempt.id, 20 + DEAD)

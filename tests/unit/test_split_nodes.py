@@ -12,7 +12,7 @@ import pytest
 
 from sublet.annexes.pilots.bundle import PilotPlan, far
 from sublet.annexes.pilots.own import Contact
-from sublet.annexes.split.bridge import node_configuration
+from sublet.annexes.split.bridge import BEFORE_JOB, node_configuration
 from sublet.annexes.split.far_ads import ad_here, find_assigned_gpus
 from sublet.annexes.split.far_bundle import far_bundle
 from sublet.annexes.split.far_programs import NotStartable, describe, find_obstacle
@@ -135,3 +135,21 @@ def test_nothing_secret_of_htcondor_travels_to_the_node() -> None:
     with tarfile.open(fileobj=io.BytesIO(far_bundle(plan, timedelta(minutes=4), "", ("sh",)))) as archive:
         names = {entry.name for entry in archive if entry.isfile()}
     assert names == {"values", "ask.sh", "pilot.sh", "condor_config", "far.py", "in_sandbox"}
+
+
+@pytest.mark.parametrize(
+    ("ad", "told"),
+    [
+        ('JobSuccessExitCode = 3\nWhenToTransferOutput = "ON_SUCCESS"\n', "JobSuccessExitCode = 0\n"),
+        ('JobSuccessExitCode = 3\nWhenToTransferOutput = "ON_EXIT"\n', ""),
+    ],
+)
+def test_the_starter_of_a_bridge_does_not_judge_by_an_exit_code_that_it_does_not_see(
+    ad: str, told: str, tmp_path: Path
+) -> None:
+    program = tmp_path / "before_job"
+    program.write_bytes(BEFORE_JOB)
+    environment = {"PATH": "/usr/bin:/bin", "_CONDOR_SCRATCH_DIR": str(tmp_path)}
+    done = subprocess.run(["sh", program], input=ad, capture_output=True, text=True, env=environment, check=True)
+    assert done.stdout == told
+    assert (tmp_path / ".job.ad.out").stat().st_size == 16384

@@ -31,7 +31,22 @@ def test_files_directories_and_links_inside_are_unpacked_as_ours(tmp_path: Path)
     unpack_safely(archive_of(*inside), tmp_path)
     assert (tmp_path / "a" / "c").read_text() == "abc"
     found = (tmp_path / "a" / "b").stat()
-    assert (found.st_mode & 0o7777, found.st_uid) == (0o755, tmp_path.stat().st_uid)
+    assert (found.st_mode & 0o7777, found.st_uid) == (0o777, tmp_path.stat().st_uid), (
+        "as on any node, but never set-uid"
+    )
+
+
+def test_what_nobody_could_read_there_is_unreadable_here_too(tmp_path: Path) -> None:
+    """HTCondor then holds the job, with the reason, instead of forgetting a file."""
+    target = io.BytesIO()
+    with tarfile.open(fileobj=target, mode="w") as tar:
+        member = tarfile.TarInfo("unreadable")
+        member.mode = 0
+        tar.addfile(member)
+    target.seek(0)
+    with tarfile.open(fileobj=target, mode="r|") as archive:
+        unpack_safely(archive, tmp_path)
+    assert (tmp_path / "unreadable").stat().st_mode & 0o777 == 0
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ nodes share. Every file in it appears by rename, and repeating an order is safe:
     alive/N    node N's heartbeat: a counter            in/N/A.tar attempt A for node N, taken by rename
     out/A.tar  the result of attempt A                  out/A.bad  it couldn't be run;  out/A.off: it was stopped
     live/A.out output of attempt A, while it runs       kill/A     order to stop attempt A
+                                                        kill/A.gently  order to ask its job to end
     fence/E    results of node epoch E are void         lease      the near side's heartbeat: a counter
     stop/N     order to node N to end                   agent      the nonce of the current agent
 
@@ -26,7 +27,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
 from sublet.annexes.split.frames import MARK, SLICE, decode, encode, file_pieces, lengths, write_whole
-from sublet.annexes.split.spool_files import forget, forget_pulses, names, pulse, read
+from sublet.annexes.split.spool_files import GENTLY, forget, forget_pulses, names, pulse, read
 
 PARTS = ("in", "out", "kill", "alive", "ask", "ans", "live", "fence", "stop", "tmp")
 ENDINGS = (".tar", ".bad", ".off")
@@ -141,7 +142,7 @@ class SpoolAgent:
 
     def _kill(self, header: dict[str, Any], body: bytes) -> None:
         name = header["attempt"]
-        self._write("kill/" + name, b"")
+        self._write("kill/" + name + (GENTLY if header.get("gently") else ""), b"")
         forget(self.path("tmp", "put." + self.nonce + "." + name))  # no more of it comes
         if forget(self.path("in", str(header["node"]), name + ".tar")):
             self._write("out/" + name + ".off", b"")  # no node has started it
@@ -154,7 +155,8 @@ class SpoolAgent:
         for stream in ("out", "err"):
             forget(self.path("live", name + "." + stream))
             self.shown.pop(name + "." + stream, None)
-        forget(self.path("kill", name))
+        for order in (name, name + GENTLY):
+            forget(self.path("kill", order))
         forget(self.path("tmp", "put." + self.nonce + "." + name))
         forget(self.path("tmp", "taken." + name + ".tar"))  # a node that died may have left it
 

@@ -33,8 +33,10 @@ from sublet.reach.target import private
 PLACES = (REQUESTS, "log", "spool", "execute", "lock", "run", "etc", "credentials", "tokens.d", "passwords.d")
 # The schedd keeps the first ad of a slot, so a slot that can't take jobs isn't advertised at all.
 WITHHELD = write_lines({"STARTD_DIRECT_ATTACH_SCHEDD_NAME": ""})
-# Before a job's files come: an empty end of the job, which is then no new file of the job (parcels.py).
+# Before a job's files come: an empty end of the job, which is then no new file of the job (parcels.py). The starter
+# takes every job's exit code for 0 there, and would leave behind the outputs of a job that is to exit with another.
 BEFORE_JOB = b"""#!/bin/sh
+grep -qi '^WhenToTransferOutput *= *"ON_SUCCESS"' && echo 'JobSuccessExitCode = 0'
 cat >/dev/null
 yes '' | head -c 16384 >"$_CONDOR_SCRATCH_DIR/.job.ad.out"
 exit 0
@@ -121,7 +123,6 @@ def configuration(directory: Path, plan: PilotPlan, release: Release) -> str:
         "RANK": "0",
         "WANT_SUSPEND": "False",
         "WANT_VACATE": "False",
-        "MachineMaxVacateTime": "1",
         "KILLING_TIMEOUT": "20",
         "POLLING_INTERVAL": "2",
     }

@@ -13,6 +13,7 @@ THREADS = (
     *("TF_LOOP_PARALLEL_ITERATIONS", "TF_NUM_THREADS"),
 )  # the variables in which HTCondor tells jobs on any node how many cores they have
 GPUS = ("CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL")  # the same for GPUs
+CONTAINED_GPUS = "NVIDIA_VISIBLE_DEVICES"  # the same for GPUs in containers
 NO_GPUS = "10000"  # a number that no GPU has, so that a job without GPUs leaves those of others alone
 OURS = {
     *("iwd", "shouldtransferfiles", "whentotransferoutput", "transferinput", "transferoutput", "transferexecutable"),
@@ -77,7 +78,8 @@ def variables_of(machine: str) -> dict[str, str]:
         return {}
     cores = find_assigned_cores(machine)
     threads = dict.fromkeys(THREADS, cores) if cores else {}
-    return dict(threads, **dict.fromkeys(GPUS, find_assigned_gpus(machine) or NO_GPUS))
+    gpus = find_assigned_gpus(machine)
+    return dict(threads, **dict.fromkeys(GPUS, gpus or NO_GPUS), **{CONTAINED_GPUS: gpus or "none"})
 
 
 def is_set(name: str, environment: str) -> bool:

@@ -18,46 +18,27 @@ import time
 from typing import Any
 
 from sublet.annexes.split.far_ads import ad_here
+from sublet.annexes.split.far_attempts import AGAIN, FarAttempt, FarResult, WaitingAttempt
 from sublet.annexes.split.far_kept import heed_notes, unpack
 from sublet.annexes.split.far_programs import NotStartable
-from sublet.annexes.split.far_results import list_sandbox, pack_outputs, put_words, say
-from sublet.annexes.split.spool_files import forget, forget_pulses, is_scarce, names, pulse, pulses, read, write_at
+from sublet.annexes.split.far_results import list_sandbox, pack_outputs, put_words, say, wants_outputs_when_evicted
+from sublet.annexes.split.spool_files import (
+    GENTLY,
+    forget,
+    forget_pulses,
+    is_scarce,
+    names,
+    pulse,
+    pulses,
+    read,
+    write_at,
+)
 
 LIVE = 1 << 20  # bytes of each stream that are shown while the job runs
 STREAMS = (("out", "_condor_stdout"), ("err", "_condor_stderr"))
-AGAIN = 2.0  # seconds until delivery is retried after the spool had no room for a result
 KEPT = 900.0  # seconds for which delivery is retried; then the job is reported as failed, with the reason
 ROOM = 60.0  # seconds that an attempt waits for room on this node; then it is reported as not started
 TRIES = 3  # failed starts in a row after which this node takes no more attempts
-
-
-class FarAttempt:
-    """One job that was given to this node once, and runs."""
-
-    def __init__(self, name: str, directory: str, starter: subprocess.Popen[bytes], seen: dict[str, Any]) -> None:
-        """Keep the attempt's directory and its running starter."""
-        self.name, self.directory, self.starter, self.seen = name, directory, starter, seen
-        self.void = False  # its result must not be delivered
-        self.shown = {"out": 0, "err": 0}
-
-
-class WaitingAttempt:
-    """An attempt for which this node had no room; it is back in the spool."""
-
-    def __init__(self) -> None:
-        """Schedule the next attempt."""
-        self.since = time.monotonic()
-        self.again = self.since + AGAIN
-
-
-class FarResult:
-    """The result of an attempt, until it is delivered."""
-
-    def __init__(self, name: str, directory: str, failure: str, seen: dict[str, Any]) -> None:
-        """Keep the result, which hasn't been sent yet."""
-        self.name, self.directory, self.failure, self.seen = name, directory, failure, seen
-        self.since = self.tried = time.monotonic()
-        self.unsent = ""  # why the job has to be held: then only this text is sent
 
 
 class FarHalf:
@@ -143,11 +124,19 @@ class FarHalf:
             self._void("it had been given up", self._names())
             self.epoch = self._new_epoch()
             say("goes on as " + self.epoch)
-        wanted = set(names(self.path("kill")))
-        self._void("it is to be stopped", [name for name in self._names() if name in wanted])
+        self._look_at_kills()
         self._look_at_time()
         for attempt in self.attempts.values():
             self._show(attempt)
+
+    def _look_at_kills(self) -> None:
+        kills = set(names(self.path("kill")))
+        self._void("it is to be stopped", [name for name in self._names() if name in kills])
+        for name, attempt in self.attempts.items():
+            if name + GENTLY in kills and not attempt.ending and not attempt.void:
+                attempt.ending = True
+                say("asks " + name + " to end")
+                attempt.starter.send_signal(signal.SIGTERM)  # it sends the job its own signal, and waits
 
     def _forget_pulses(self) -> None:
         if self.pulsing:
@@ -227,13 +216,16 @@ class FarHalf:
             given, waits = self.path("in", self.node, name + ".tar"), self.waiting.get(name)
             if name in self.begun:
                 forget(given)
-            elif os.path.exists(self.path("kill", name)) and forget(given):
+            elif self._is_to_stop(name) and forget(given):
                 self.waiting.pop(name, None)
                 self._write("out/" + name + ".off", b"")
             elif waits is None or time.monotonic() >= waits.again:
                 self.taking = [name]
                 self._start(name, given)
                 self.taking = []
+
+    def _is_to_stop(self, name: str) -> bool:
+        return any(os.path.exists(self.path("kill", name + end)) for end in ("", GENTLY))
 
     def _start(self, name: str, given: str) -> None:
         """Start an attempt, unless it was already taken; if there is no room here, put it back and retry later."""
@@ -321,7 +313,11 @@ class FarHalf:
 
     def _finish(self, attempt: FarAttempt) -> None:
         ad = read(attempt.directory + "/out.ad") or ""
-        if re.search(r"(?im)^(ExitCode|ExitSignal)\s*=", ad):
+        if attempt.ending:
+            result = FarResult(attempt.name, attempt.directory, "", attempt.seen)
+            result.evicted, result.saves = True, wants_outputs_when_evicted(read(attempt.directory + "/job.ad") or "")
+            self._send_home(result)
+        elif re.search(r"(?im)^(ExitCode|ExitSignal)\s*=", ad):
             self.failures = 0
             self._send_home(FarResult(attempt.name, attempt.directory, "", attempt.seen))
         else:
@@ -339,6 +335,8 @@ class FarHalf:
             self._deliver(result)
         except OSError as error:
             say("can't deliver " + result.name + ": " + str(error))
+            if not result.saves:
+                return self._discard(self.results.pop(result.name))
             if time.monotonic() - result.since > self.settings.get("keep", KEPT):
                 result.unsent = "it ended, and its results could not be brought back: " + str(error)
             return
@@ -360,8 +358,7 @@ class FarHalf:
                 elif result.failure:
                     put_words(tar, "failure", result.failure)
                 else:
-                    tar.add(result.directory + "/out.ad", "out.ad")
-                    pack_outputs(tar, result.directory, result.seen)
+                    self._pack(tar, result)
                 if os.path.exists(result.directory + "/starter.log") and not result.unsent:
                     tar.add(result.directory + "/starter.log", "starter.log")
             bad = result.failure or result.unsent
@@ -369,6 +366,12 @@ class FarHalf:
         except OSError:
             forget(part)
             raise
+
+    def _pack(self, tar: tarfile.TarFile, result: FarResult) -> None:
+        if os.path.exists(result.directory + "/out.ad") or not result.evicted:
+            tar.add(result.directory + "/out.ad", "out.ad")
+        if result.saves:
+            pack_outputs(tar, result.directory, result.seen)
 
 
 def read_node_facts() -> dict[str, Any]:

@@ -21,6 +21,11 @@ def find_wanted_outputs(ad: str) -> list[str] | None:
     return [os.path.normpath(word.strip()) for word in match.group(1).split(",") if word.strip()]
 
 
+def wants_outputs_when_evicted(ad: str) -> bool:
+    """Whether a job's outputs are kept when it is evicted, for its next start."""
+    return re.search(r'(?im)^WhenToTransferOutput\s*=\s*"ON_EXIT_OR_EVICT"\s*$', ad) is not None
+
+
 def is_wanted(path: str, wanted: list[str] | None) -> bool:
     """Whether a file of the sandbox is sent back; stdout and stderr always are."""
     if path in (".", "_condor_stdout", "_condor_stderr"):
@@ -75,12 +80,15 @@ def add_refused_link(tar: tarfile.TarFile, name: str) -> None:
 
 
 def add_content(tar: tarfile.TarFile, path: str, member: str) -> None:
-    """Add a file, or the target of a link; an unreadable one is skipped and logged."""
+    """Add a file, or the target of a link; an unreadable one is so there too, and HTCondor holds the job for it."""
     try:
         with open(path, "rb") as file:
             tar.addfile(tar.gettarinfo(arcname=member, fileobj=file), file)
     except PermissionError as error:
-        say("leaves out " + member + ": " + str(error))
+        say("can't read " + member + ": " + str(error))
+        unreadable = tarfile.TarInfo(member)
+        unreadable.mode = 0
+        tar.addfile(unreadable)
 
 
 def stamp(path: str) -> Any:

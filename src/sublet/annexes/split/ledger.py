@@ -3,6 +3,7 @@
     queued -(stored)-> stored -(out)-> done
     any -(remove)-> revoked     a node's death: lost     the starter failed: failed
 
+A stored attempt whose starter shuts down gracefully is asked to end first, and revoked only if that takes too long.
 Revoked and lost attempts are void: their results aren't accepted, however late they come. A node is dead when it is
 silent while the agent reports; a silent link says nothing about nodes, until its grace period is over.
 """
@@ -48,6 +49,7 @@ class OpenAttempt:
     job: str = ""  # cluster and process
     streams: dict[str, str] = field(default_factory=dict)  # stream → the file in which its output appears while it runs
     is_void: bool = False  # whether, when revoked, it had failed or its node had been given up
+    is_ending: bool = False  # whether its job was asked to end, and may take its time
 
 
 @dataclass
@@ -203,6 +205,26 @@ class Ledger:
         """Whether the attempt's job has failed to start too often."""
         return self.failures[attempt.job] >= TRIES
 
+    def ask_to_end(self, id: str, now: float) -> list[OpenAttempt]:
+        """Have the job of a starter asked to end, once; return nothing if it can't be, or has been asked already."""
+        stopped = {order["node"] for order in self.orders if order["op"] == "stop"}
+        asked = [
+            attempt
+            for attempt in self.attempts.values()
+            if (attempt.id, attempt.stage, attempt.is_ending) == (id, AttemptStage.STORED, False)
+            and self.link.up
+            and attempt.node not in stopped
+            and self.alive(attempt.node, now)
+        ]
+        for attempt in asked:
+            attempt.is_ending = True
+            self.orders.append({"op": "kill", "attempt": attempt.name, "node": attempt.node, "gently": True})
+        return asked
+
+    def list_ending(self, id: str) -> list[OpenAttempt]:
+        """List the attempts of a starter whose jobs were asked to end, and haven't yet."""
+        return [a for a in self.attempts.values() if a.id == id and a.is_ending and a.stage in OPEN]
+
     def revoke(self, id: str) -> list[OpenAttempt]:
         """Revoke the attempts of a starter that gave up; none of their results may be delivered."""
         gone = [
@@ -214,6 +236,7 @@ class Ledger:
             attempt.is_void = attempt.stage not in OPEN
             attempt.stage = AttemptStage.REVOKED
             self.missing.pop(attempt.name, None)
+            self._forget_orders(attempt.name)
             self.orders.append({"op": "kill", "attempt": attempt.name, "node": attempt.node})
         return gone
 
@@ -238,6 +261,9 @@ class Ledger:
         self.attempts.pop(name, None)
         self.missing.pop(name, None)
         self.arriving.discard(name)
+        self._forget_orders(name)
+
+    def _forget_orders(self, name: str) -> None:
         self.orders[:] = [order for order in self.orders if order.get("attempt") != name]
 
     # For the bridge's startd

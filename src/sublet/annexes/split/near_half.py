@@ -7,6 +7,9 @@ BRIDGE is the directory of one node, named by its number, below that of the rela
 
 It exits with 0 only after a real result, or after `remove`: any other exit would complete or hold the job. It never
 exits because something is dead: then the bridge's startd evicts the job.
+
+A starter that shuts down gracefully calls `remove` and waits: the job is asked to end on its node, and what it leaves
+comes home. If that takes longer than the job may, the startd shuts the starter down fast, which calls `remove` again.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ SHARED = (
     "say should_transfer_files = YES, or leave it out"
 )
 PATIENCE = 3.0  # seconds that `remove` waits for a relay that isn't there
+LATEST = 1 << 16  # bytes at the end of a starter's log in which it says how it shuts down
 
 
 def call(
@@ -97,6 +101,17 @@ def remove_output(bridge: str, id: str) -> None:
         os.remove(os.path.join(bridge, "execute", name))
 
 
+def is_hasty(bridge: str, id: str) -> bool:
+    """Whether the starter of a job shuts down fast, so that its job may not take its time."""
+    slot, _, pid = id.rpartition("-")
+    try:
+        with open(os.path.join(bridge, "log", "StarterLog." + slot), "rb") as log:
+            log.seek(max(0, log.seek(0, os.SEEK_END) - LATEST))
+            return f"(pid:{pid}) ShutdownFast".encode() in log.read()
+    except OSError:
+        return False
+
+
 def is_within(path: str, directory: str) -> bool:
     """Whether a path is a directory or below it, with links resolved."""
     return f"{os.path.realpath(path)}{os.sep}".startswith(f"{os.path.realpath(directory)}{os.sep}")
@@ -108,7 +123,7 @@ def main() -> int:
     bridge, id = words[1].rstrip("/"), re.sub(r"[^\w.-]", "_", words[2])
     if words[0] == "remove":
         remove_output(bridge, id)
-        call(relay_of(bridge), {"op": "remove", "id": id}, PATIENCE)
+        call(relay_of(bridge), {"op": "remove", "id": id, "fast": is_hasty(bridge, id)}, PATIENCE)
         return 0
     return submit(bridge, id, words[3], words[5])
 

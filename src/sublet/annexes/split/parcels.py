@@ -234,7 +234,7 @@ def unpack_safely(archive: tarfile.TarFile, place: Path) -> None:
     for member in archive:
         check_member(member, place)
         member.uid, member.gid, member.uname, member.gname = os.geteuid(), os.getegid(), "", ""
-        member.mode = (member.mode | 0o600 | (0o100 if member.isdir() else 0)) & 0o755
+        member.mode = (member.mode | 0o700) & 0o755 if member.isdir() else member.mode & 0o777
         archive.extract(member, place)
 
 

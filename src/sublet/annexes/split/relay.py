@@ -74,10 +74,21 @@ class Relay:
         answers = {"submit": self._submit, "remove": self._remove, "stop": self._stop, "clean": self._clean}
         with contextlib.suppress(ValueError, KeyError, TypeError, OSError):
             message = json.loads(await reader.readline())
-            answer = await answers[message["op"]](message)
+            parting = asyncio.create_task(self._watch(reader, message))
+            try:
+                answer = await answers[message["op"]](message)
+            finally:
+                parting.cancel()
             writer.write(json.dumps(answer).encode() + b"\n")
             await writer.drain()
         writer.close()
+
+    async def _watch(self, reader: asyncio.StreamReader, message: dict[str, Any]) -> None:
+        """Stop a job that takes its time to end when its starter no longer waits for it."""
+        with contextlib.suppress(OSError):
+            await reader.read()
+        if message["op"] == "submit" and self.ledger.list_ending(str(message["id"])):
+            self._revoke(str(message["id"]))
 
     async def _submit(self, message: dict[str, Any]) -> dict[str, Any]:
         name, job_ad = str(message["attempt"]), str(message["job_ad"])
@@ -109,13 +120,22 @@ class Relay:
             raise
 
     async def _remove(self, message: dict[str, Any]) -> dict[str, Any]:
-        for attempt in self.ledger.revoke(str(message["id"])):
+        """Have a job asked to end; stop it if it has been asked already, or may not take its time."""
+        id, now = str(message["id"]), time.monotonic()
+        asked = [] if message.get("fast") or self.cleaning else self.ledger.ask_to_end(id, now)
+        for attempt in asked:
+            self._order({"op": "kill", "attempt": attempt.name, "node": attempt.node, "gently": True})
+        if not asked:
+            self._revoke(id)
+        return {}
+
+    def _revoke(self, id: str) -> None:
+        for attempt in self.ledger.revoke(id):
             self.kept.note(attempt)
             self.sending.forget(attempt.name)
             self._answer(attempt.name, {"gone": True})
             self._order({"op": "kill", "attempt": attempt.name, "node": attempt.node})
         self.bridges.tell()
-        return {}
 
     async def _stop(self, message: dict[str, Any]) -> dict[str, Any]:
         """Order all nodes to end."""
@@ -217,9 +237,13 @@ class Relay:
 
     def _off(self, name: str) -> None:
         """Handle an attempt that was stopped there, and left nothing."""
-        if self.ledger.is_given_up(name):
+        attempt = self.ledger.attempts.get(name)
+        if attempt and attempt.is_ending:
+            self._answer(name, {"gone": True})
             self.kept.forget(name)
-        elif name in self.ledger.attempts:
+        elif self.ledger.is_given_up(name):
+            self.kept.forget(name)
+        elif attempt:
             self._record_failure(name, "it was stopped there")
         self._order({"op": "ack", "attempt": name})
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 
+GENTLY = ".gently"  # the end of the name of an order to stop that only asks a job to end; it needs no room
 SCARCE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ESTALE, errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE)
 
 
