@@ -135,3 +135,6 @@ def test_a_provisioner_is_given_every_option_as_it_was_typed(type_in: Type) -> N
     assert "'--exclusive' '--option=comment=a b' '--option=switches=2' '--nodes=2' --job=" in words
     [few] = [line for line in type_in("dag", "provisioner", "example").out.splitlines() if line.startswith("arguments")]
     assert few.endswith("'dag' 'provision' 'example' --job=$(Cluster).$(Process)\"")
+    served = type_in("dag", "provisioner", "example", "--service").out
+    assert "In the DAG: SERVICE lease FILE" in served
+    assert "'dag' 'provision' 'example' '--service' --job=" in served

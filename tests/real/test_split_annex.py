@@ -198,7 +198,8 @@ def test_what_it_prints_is_seen_while_it_runs_and_what_is_stopped_leaves_nothing
 
 SAVES = """if [ -e state ]; then cp state kept; exit 0; fi
 trap 'echo saved >state; sleep 1; exit 3' USR1
-while :; do sleep 0.2; done"""
+tail -f /dev/null &
+wait"""
 
 
 def test_a_job_that_is_evicted_saves_what_it_wants_and_no_output_is_forgotten(far: FarAway) -> None:
@@ -211,7 +212,7 @@ def test_a_job_that_is_evicted_saves_what_it_wants_and_no_output_is_forgotten(fa
     assert "Permission denied" in far.condor("condor_q", secretive, "-af", "HoldReason")
     far.condor("condor_rm", secretive)
     saving = far.submits(SAVES, when_to_transfer_output="ON_EXIT_OR_EVICT", kill_sig="SIGUSR1")
-    far.site.wait(lambda: far.states(saving) == ["2"] and far.processes("sleep"), 60)
+    far.site.wait(lambda: far.states(saving) == ["2"] and far.processes("tail"), 60)
     far.condor("condor_vacate_job", saving)
     far.site.wait(lambda: not far.states(saving), 60)
     assert person_has(far, "kept") == "saved\n"

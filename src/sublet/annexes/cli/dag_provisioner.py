@@ -6,7 +6,8 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from types import FrameType
 from typing import Any
 
@@ -27,6 +28,7 @@ from sublet.systems.own import Systems
 
 LOOK_EVERY = 1.0  # seconds
 QUIET = 10.0  # seconds without an active node after which only a FINAL node can be left
+TRIES = 20  # earlier leases of a job that is started again and again
 AWAY = 600.0  # seconds to wait for a service that doesn't answer
 PAUSED = frozenset({"held", "idle", "suspended"})  # states of a DAG that goes on when it is released or started again
 
@@ -34,19 +36,26 @@ PAUSED = frozenset({"held", "idle", "suspended"})  # states of a DAG that goes o
 @command("provisioner", "sublet dag provisioner example --system expanse --nodes 2 --lifetime 4h > lease.sub")
 @click.argument("name")
 @click.option("--template", metavar="NAME", default="", help="Take missing details from this template.")
+@click.option("--service", is_flag=True, help="For a SERVICE node instead: the DAG can be held and released.")
 @details
-def provisioner(out: Output, name: str, template: str, **given: Any) -> None:
+def provisioner(out: Output, name: str, template: str, service: bool, **given: Any) -> None:
     """Print the submit description of a provisioner: in a DAG, write `PROVISIONER lease lease.sub`.
 
     It leases nodes when the DAG starts, lets the DAG's nodes run when they are up, and ends its lease when all of them
     have ended, a FINAL node included, or when the DAG is removed. If the lease ends first, the DAG is removed with a
     rescue DAG, and the provisioner's error file says why. It needs an open login (`sublet system login`): without one
     the DAG fails at once, and the provisioner's error file says so.
+
+    With --service, write `SERVICE lease lease.sub` instead. The DAG's nodes are then submitted at once, and wait for
+    the annex. Such a DAG goes on where it was after it was held and released, or this machine was restarted; DAGMan
+    ends one with a PROVISIONER then.
     """
     read_details(given)  # report invalid options now
     words = ["dag", "provision", name, *([f"--template={template}"] if template else []), *_retype(given)]
+    words += ["--service"] if service else []
+    keyword = "SERVICE" if service else "PROVISIONER"
     lines = [
-        f"# Leases nodes of {name} for a DAG, and gives them back when it ends. In the DAG: PROVISIONER lease FILE",
+        f"# Leases nodes of {name} for a DAG, and gives them back when it ends. In the DAG: {keyword} lease FILE",
         *_describe(words, f"{name}.provisioner"),
     ]
     out.show({"name": name, "submit": "\n".join(lines) + "\n"}, lambda: lines, lambda: lines)
@@ -99,9 +108,10 @@ class Ended(BaseException):
 @click.argument("name")
 @click.option("--template", metavar="NAME", default="", help="Take missing details from this template.")
 @click.option("--job", required=True, metavar="JOB", help="The provisioner's own job.")
+@click.option("--service", is_flag=True, help="Run until the DAG ends.")
 @click.option("--give-back", metavar="DAG", default="", help="Only end the lease NAME, when this DAG has ended.")
 @details
-def provision(out: Output, name: str, template: str, job: str, give_back: str, **given: Any) -> None:
+def provision(out: Output, name: str, template: str, job: str, service: bool, give_back: str, **given: Any) -> None:
     """Run as a provisioner. DAGMan runs this command, as `sublet dag provisioner` sets it up; you never type it."""
     link = out.link()
     if give_back:
@@ -109,15 +119,18 @@ def provision(out: Output, name: str, template: str, job: str, give_back: str, *
         return
     signal.signal(signal.SIGTERM, _end)
     ask = LeaseAsk(name=name, template=template, details=read_details(given))
+    if service:
+        _serve(out, link, ask, job)
+        return
     _check_login(link, link.do(annexes.plan(ask)).details.system)
-    lease = _lease(link, ask)
+    lease = lease_for(link, ask, job)
     out.note(f"{lease.name} is asked for.")
     dag: DagView | None = None
     try:
         _wait_until_up(link, lease)
         out.note(f"{lease.name} is up.")
         dag = link.do(dags.end_provisioning(job))
-        dag = _wait_until_over(link, dag, lease)
+        dag = _wait_until_over(link, dag, lease, is_over)
         out.note(f"DAG {dag.id} has nothing left to do{', but its FINAL node' if dag.unready else ''}.")
     except Ended:
         out.note("It was removed.")
@@ -129,6 +142,30 @@ def provision(out: Output, name: str, template: str, job: str, give_back: str, *
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         _give_back(out, link, lease, dag)
+
+
+def _serve(out: Output, link: Link, ask: LeaseAsk, job: str) -> None:
+    """Run as a service node, until DAGMan removes it after all others; if there can't be nodes, remove the DAG."""
+    dag = link.do(dags.end_provisioning(job))
+    lease: LeaseView | None = None
+    try:
+        _check_login(link, link.do(annexes.plan(ask)).details.system)
+        lease = lease_for(link, ask, job)
+        out.note(f"{lease.name} is asked for.")
+        _wait_until_up(link, lease)
+        out.note(f"{lease.name} is up.")
+        dag = _wait_until_over(link, dag, lease, has_ended)
+    except Ended:
+        with suppress(SubletError):
+            dag = link.do(dags.dag(dag.id))
+    except (LeaseOver, LeaseRefused, LoginNeeded) as error:
+        out.note(f"DAG {dag.id} is removed; submitted again, it goes on where it was.")
+        link.do(dags.remove(dag.id))
+        raise error
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        if lease:
+            _give_back(out, link, lease, dag)
 
 
 def _end(number: int, frame: FrameType | None) -> None:
@@ -145,11 +182,17 @@ def _check_login(link: Link, system: str) -> None:
             raise LoginNeeded(platform=system)
 
 
-def _lease(link: Link, ask: LeaseAsk) -> LeaseView:
-    try:
-        return link.do(annexes.create(ask))
-    except AnnexInUse:
-        return link.do(annexes.add(ask))
+def lease_for(link: Link, ask: LeaseAsk, job: str) -> LeaseView:
+    """Lease nodes for a provisioner's job, which has one lease even if HTCondor starts it again after a crash."""
+    for number in range(TRIES):
+        key = f"provisioner {job} {number}"
+        try:
+            lease = link.do(annexes.create(ask, f"{key} create"))
+        except AnnexInUse:
+            lease = link.do(annexes.add(ask, f"{key} add"))
+        if lease.state != "ended":  # otherwise it was given back before the job was started again
+            break
+    return lease
 
 
 def _wait_until_up(link: Link, lease: LeaseView) -> None:
@@ -160,7 +203,7 @@ def _wait_until_up(link: Link, lease: LeaseView) -> None:
         lease = link.do(annexes.annex(lease.name)).leases[0]
 
 
-def _wait_until_over(link: Link, dag: DagView, lease: LeaseView) -> DagView:
+def _wait_until_over(link: Link, dag: DagView, lease: LeaseView, over: Callable[[DagView, float], bool]) -> DagView:
     """Wait until a DAG has only its provisioner left, or is gone; the service may be away for a while.
 
     DAGMan starts a FINAL node only after its provisioner has ended; until then the node counts as not ready.
@@ -168,7 +211,7 @@ def _wait_until_over(link: Link, dag: DagView, lease: LeaseView) -> DagView:
     again, because only then it writes a rescue DAG.
     """
     heard = quiet = now = time.monotonic()
-    while not is_over(dag, now - quiet):
+    while not over(dag, now - quiet):
         time.sleep(LOOK_EVERY)
         now = time.monotonic()
         try:
@@ -184,6 +227,11 @@ def _wait_until_over(link: Link, dag: DagView, lease: LeaseView) -> DagView:
                 raise
         quiet = quiet if _is_quiet(dag) else now
     return dag
+
+
+def has_ended(dag: DagView, quiet: float) -> bool:
+    """Whether a DAG is over for a service node, which DAGMan removes at the end; it is never over for being quiet."""
+    return dag.state not in PAUSED and dag.state != "running"
 
 
 def is_over(dag: DagView, quiet: float) -> bool:
