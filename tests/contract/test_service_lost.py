@@ -21,6 +21,12 @@ from tests.contract.services import ME, ask, over, reach, serving
 pytestmark = pytest.mark.anyio
 
 
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A platform that could not be reached is asked again soon."""
+    monkeypatch.setattr("sublet.booking.loop.reconcile.AGAIN", timedelta(seconds=0.5))
+
+
 class LosesCancels(MemoryPlatform):
     """A queue that records a cancellation, as Slurm's job directories do, and whose answer to it is lost."""
 
