@@ -250,8 +250,11 @@ def test_run_does_not_spend_money_unasked(type_in: Type, canned: Serve) -> None:
 def test_what_names_a_file_that_is_not_here_is_refused_before_anything_is_asked(type_in: Type, canned: Serve) -> None:
     service = canned({"POST /v1/offersets": Said(a_yes(an_offer()))})
     Path("nofiles.py").touch()
+    Path("job.yaml").write_text("notebook: gone.ipynb")
     for words, missing in (
         (("--image", "nothere.sif", "--", "true"), "There is no image file nothere.sif here"),
+        (("--notebook", "gone.ipynb"), "There is no notebook gone.ipynb here"),
+        (("job.yaml",), "There is no notebook gone.ipynb here"),
         (("--", "python3", "nofile.py"), "There is no file nofile.py here"),
     ):
         for verb in ("ask", "run"):

@@ -132,6 +132,16 @@ def test_what_need_not_be_a_file_here_is_not_missed(tmp_path: Path, monkeypatch:
     assert prepare({"run": line}, {}, local=True).missing == ""
 
 
+def test_a_notebook_that_is_not_there_is_named_with_the_nearest_one(tmp_path: Path) -> None:
+    write_notebook(tmp_path / "fits.ipynb", [], [])
+    (tmp_path / "job.yaml").write_text("notebook: fit.ipynb")
+    with pytest.raises(BadRequest, match=f"There is no notebook fit.ipynb in {tmp_path}.") as raised:
+        prepare(tmp_path / "job.yaml", {}, local=True)
+    assert raised.value.advice == "Did you mean fits.ipynb?"
+    for elsewhere in ("https://x.org/fit.ipynb", "upload:fit.ipynb"):
+        assert prepare({"notebook": elsewhere}, {}, local=True).document["notebook"] == elsewhere
+
+
 def write_notebook(path: Path, source: list[str], tags: list[str], language: str = "") -> None:
     cell = {"cell_type": "code", "metadata": {"tags": tags}, "source": source, "outputs": []}
     about = {"kernelspec": {"name": "any", "language": language}} if language else {}

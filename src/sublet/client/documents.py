@@ -10,7 +10,13 @@ from typing import Any
 from urllib.parse import quote
 
 from sublet.client.files import COMMANDS, Files, find_named_above, find_named_files, mark_here
-from sublet.client.missing import check_apart, check_programs, looks_like_image_file, refuse_missing_image
+from sublet.client.missing import (
+    check_apart,
+    check_programs,
+    looks_like_image_file,
+    refuse_missing_image,
+    refuse_missing_notebook,
+)
 from sublet.client.names import name_of
 from sublet.client.values import plain_document
 from sublet.client.wishes import refuse_misspelt
@@ -174,7 +180,7 @@ def locate(document: Mapping[str, Any], directories: Mapping[str, str]) -> dict[
     """Return the document with absolute paths for its notebook, image and bag's file, if those are local files."""
     located = dict(document)
     if isinstance(located.get("notebook"), str):
-        located["notebook"] = _absolute(located["notebook"], directories["notebook"])
+        located["notebook"] = _notebook(located["notebook"], directories["notebook"])
     if isinstance(image := located.get("image"), str):
         located["image"] = _image(image, directories["image"])
     elif isinstance(image, Mapping) and isinstance(image.get("locations"), list):
@@ -198,6 +204,14 @@ def _locate_data(item: Any, directory: str) -> Any:
     if isinstance(item, Mapping) and isinstance(item.get("location"), str):
         return {**item, "location": _absolute(item["location"], directory)}
     return item
+
+
+def _notebook(place: str, directory: str) -> str:
+    """Return a local notebook's whole path, or its address; raise BadRequest for a file that doesn't exist."""
+    path = _absolute(place, directory)
+    if not os.path.isabs(path) and ":" not in path:
+        raise refuse_missing_notebook(place, directory)
+    return path
 
 
 def _image(place: Any, directory: str) -> Any:

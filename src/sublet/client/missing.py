@@ -41,6 +41,12 @@ def refuse_missing_image(place: str, directory: str) -> BadRequest:
     return BadRequest(message, hint=near or "Name a file that is here, a URL, or an image of a registry.")
 
 
+def refuse_missing_notebook(place: str, directory: str) -> BadRequest:
+    """Return the error for a notebook that doesn't exist."""
+    message = f"There is no notebook {place} {describe_place(directory)}."
+    return BadRequest(message, hint=suggest(place, directory) or "Name an .ipynb file, or a URL.")
+
+
 def refuse_unreadable(name: str, error: OSError | UnicodeDecodeError) -> BadRequest:
     """Return the error for a text file that can't be read."""
     if isinstance(error, FileNotFoundError):

@@ -179,7 +179,9 @@ def short_form(words: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]:
         form.setdefault("name", shorten(os.path.basename(given[name])))
     form |= _read_steps(given) | ({"each_node": True} if given["each_node"] else {})
     if given["notebook"] and "://" not in given["notebook"] and not os.path.isfile(given["notebook"]):
-        raise BadRequest(detail=f"there is no notebook {given['notebook']} here", hint="Name an .ipynb file, or a URL.")
+        from sublet.client.missing import refuse_missing_notebook  # only when something is wrong
+
+        raise refuse_missing_notebook(given["notebook"], os.getcwd())
     if given["start"]:
         form["start"] = given["start"][0] if len(given["start"]) == 1 else list(given["start"])
     for name, word, read in MANY:
