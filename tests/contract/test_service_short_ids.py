@@ -56,6 +56,7 @@ def test_a_session_is_named_by_its_name_too_if_no_other_has_it(store: Store) -> 
             "3000-1": "fit",
             "4000-1": "fit",
             "5000-1": "ab",
+            "8000-1": "runs/a1",
         }
         tx.sessions.add_offers([replace(a_session(mine), id=id, name=name) for id, name in named_so.items()])
         tx.sessions.add_offers([replace(a_session(other), id="6000-2", name="cubes")])
@@ -69,6 +70,7 @@ def test_a_session_is_named_by_its_name_too_if_no_other_has_it(store: Store) -> 
         session = store.read_sync(lambda tx: find_named(tx, name, person))
         return session.id if session else None
 
+    assert (find("runs/a1"), find("runs%2Fa1")) == ("8000-1", "8000-1"), "as clients send a slash"
     assert (find("cubes"), find("ab")) == ("1000-1", "5000-1")
     assert find("cafe") == "cafe-1", "an id goes before a name"
     assert find("Cubes") is None

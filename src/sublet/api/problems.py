@@ -134,7 +134,7 @@ async def answer_unexpected(request: Request, error: Exception) -> Response:
 
 
 HINTS = {
-    HTTPStatus.NOT_FOUND: "/openapi.json lists all endpoints.",
+    HTTPStatus.NOT_FOUND: "/openapi.json lists all endpoints; ids and names in an address have no slash.",
     HTTPStatus.METHOD_NOT_ALLOWED: "The Allow header lists what this address can do.",
 }
 

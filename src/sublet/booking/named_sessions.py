@@ -6,6 +6,7 @@ from functools import partial
 
 from sublet.booking.model.phases import Phase
 from sublet.booking.model.session import Session
+from sublet.kernel.quoting import SLASH
 from sublet.kernel.short_ids import SHORTEST, pick_named, pick_one, require_length
 from sublet.people.model.person import Person
 from sublet.store.tx import Tx
@@ -15,6 +16,7 @@ GONE = frozenset({Phase.REJECTED, Phase.EXPIRED})  # offers that nobody accepted
 
 def find_named(tx: Tx, name: str, person: Person) -> Session | None:
     """Find a session by its whole id, else by the beginning of one of the person's ids, else by its name."""
+    name = name.replace(SLASH, "/")
     if whole := tx.sessions.get(name):
         return whole
     if person.session:

@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from sublet.client.problems import raise_for
 from sublet.kernel.errors import BadRequest, UnknownAnswer
+from sublet.kernel.quoting import SLASH
 from sublet.kernel.quoting import quote as quote  # also for those who make calls
 from sublet.kernel.views import read
 
@@ -84,6 +85,8 @@ def path_of(*parts: str) -> str:
         raise BadRequest(
             "A name or an id is empty.", hint="Say which one is meant; in a script, a variable may be unset."
         )
+    if parts[0] == "sessions" and "/" in (name := "".join(parts[1:2])):
+        parts = ("sessions", name.replace("/", SLASH), *parts[2:])
     return "/v1/" + "/".join(quote(part) for part in parts)
 
 

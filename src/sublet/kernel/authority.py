@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from sublet.booking.model.session import Session
 from sublet.kernel.errors import NotAGateway, NotFound, NotYours, OperatorsOnly, PersonalOnly
+from sublet.kernel.quoting import SLASH
 from sublet.kernel.settings import Settings
 from sublet.people.model.mailboxes import fold_address
 from sublet.people.model.people import check_address
@@ -40,7 +41,7 @@ class Authority:
     def authorize(self, session: Session | None, person: Person, name: str, noun: str = "session") -> Session:
         """Return the session if the person may see it; raise NotFound or NotYours otherwise."""
         if session is None:
-            raise NotFound(noun=noun, name=name)
+            raise NotFound(noun=noun, name=name.replace(SLASH, "/"))
         if session.person != person.name and not person.operator:
             raise NotYours(noun=noun)
         if person.session and session.id != person.session:

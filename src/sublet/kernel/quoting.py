@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+SLASH = "%2F"  # stands for a slash in a session's name, since servers take an encoded one for the end of a segment
 SAFE = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
