@@ -14,6 +14,12 @@ PROXY = {
     503: "The web server answers, but the Sublet service behind it is not available (503).",
     504: "The web server answers, but the Sublet service behind it did not answer in time (504).",
 }
+NOT_FOUND, UNROUTED = 404, "Not Found."  # what a service says of an address that it doesn't have
+NO_SUCH_PLACE = "The service has nothing of that name."
+NAMES_OR_AGE = (
+    "Check the name: only those of sessions and files can have a slash. If it is right, the service may be older than "
+    "this client: `sublet doctor`."
+)
 WAIT = "Try again in a minute; if it persists, tell the service's operator."
 
 
@@ -28,6 +34,8 @@ def raise_for(status: int, body: bytes) -> None:
         or problem.get("title")
         or PROXY.get(status, f"The service answered with status {status}.")
     )
+    if status == NOT_FOUND and message == UNROUTED:
+        raise kind(NO_SUCH_PLACE, hint=NAMES_OR_AGE)
     advice = WAIT if status in PROXY and not problem else ""
     raise kind(message, hint=str(problem.get("hint") or advice), **_values(problem))
 
