@@ -26,6 +26,7 @@ def test_what_travels_is_understood_by_an_old_python_and_needs_no_locks_and_no_n
         assert "import sublet" not in text
         assert "from sublet" not in text
         assert not [word for word in ("fcntl", "flock", "lockf", "inotify", "O_EXCL") if word in text]
+        assert "time.time()" not in text, "a clock that is set there ends nothing"
 
 
 def test_a_job_runs_on_the_far_side_and_what_it_left_comes_home(splits: Callable[..., Split]) -> None:

@@ -13,7 +13,7 @@ import pytest
 from sublet.annexes.pilots.bundle import PilotPlan, far
 from sublet.annexes.pilots.own import Contact
 from sublet.annexes.split.bridge import BEFORE_JOB, node_configuration
-from sublet.annexes.split.far_ads import ad_here, find_assigned_gpus
+from sublet.annexes.split.far_ads import ad_here, find_assigned_gpus, has_exit
 from sublet.annexes.split.far_bundle import far_bundle
 from sublet.annexes.split.far_programs import NotStartable, describe, find_obstacle
 
@@ -153,3 +153,15 @@ def test_the_starter_of_a_bridge_does_not_judge_by_an_exit_code_that_it_does_not
     done = subprocess.run(["sh", program], input=ad, capture_output=True, text=True, env=environment, check=True)
     assert done.stdout == told
     assert (tmp_path / ".job.ad.out").stat().st_size == 16384
+
+
+def test_a_deferred_job_is_not_deferred_again_on_its_node_which_would_be_too_late(tmp_path: Path) -> None:
+    (tmp_path / "run").write_text("#!/bin/sh\n")
+    ad = ad_here(f"{AD}DeferralTime = 1795071469\nDeferralWindow = 0\nDeferralPrepTime = 300\n", str(tmp_path), "lease")
+    assert "Deferral" not in ad
+
+
+@pytest.mark.parametrize(("ad", "told"), [("ExitCode = 3\n", True), ("ExitSignal = 9\n", True), ("", False)])
+def test_only_a_job_that_was_started_has_ended(ad: str, told: bool) -> None:
+    assert has_exit(f'JobState = "Exited"\n{ad}') is told
+    assert not has_exit("ExitCode = undefined\n")

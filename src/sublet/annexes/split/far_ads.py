@@ -19,6 +19,7 @@ OURS = {
     *("iwd", "shouldtransferfiles", "whentotransferoutput", "transferinput", "transferoutput", "transferexecutable"),
     *("owner", "user", "ntdomain", "userlog", "ulog", "dagmanjoblog", "outputdestination", "transferoutputremaps"),
     *("cmd", "in", "out", "err", "containerimage"),
+    *("deferraltime", "deferralwindow", "deferralpreptime", "deferraloffset"),  # the near starter has waited
 }  # attributes of a job's ad that are replaced for this node
 
 
@@ -65,6 +66,11 @@ def ad_here(ad: str, sandbox: str, owner: str, machine: str = "") -> str:
         values["ContainerImage"] = inside(image) if os.path.exists(inside(image)) else image
     lines += ['{} = "{}"'.format(*pair) for pair in values.items()]
     return "\n".join(lines) + "\n"
+
+
+def has_exit(ad: str) -> bool:
+    """Whether an ad that a starter left says how its job ended; one that was never started has no such number."""
+    return re.search(r"(?im)^(ExitCode|ExitSignal)\s*=\s*\d", ad) is not None
 
 
 def shares_output(out: str, err: str) -> bool:

@@ -17,7 +17,7 @@ import threading
 import time
 from typing import Any
 
-from sublet.annexes.split.far_ads import ad_here
+from sublet.annexes.split.far_ads import ad_here, has_exit
 from sublet.annexes.split.far_attempts import AGAIN, FarAttempt, FarResult, WaitingAttempt
 from sublet.annexes.split.far_kept import heed_notes, unpack
 from sublet.annexes.split.far_programs import NotStartable
@@ -63,7 +63,7 @@ class FarHalf:
         self.pulsed: list[str] = []
         self.leased = time.monotonic()
         self.looked = 0.0
-        self.over = time.time() + settings["life"]
+        self.over = time.monotonic() + settings["life"]
 
     def path(self, *names: str) -> str:
         """Return a path in the spool."""
@@ -105,7 +105,7 @@ class FarHalf:
             "node": os.uname().nodename,
             "runs": sorted({*self._list_given(), *self.taking, *self.attempts, *self.results}),  # in this order
         }
-        beat["facts"] = dict(self.settings["facts"], left=str(int(self.over - time.time())))
+        beat["facts"] = dict(self.settings["facts"], left=str(int(self.over - time.monotonic())))
         if self.ending:
             beat["ending"] = self.ending
         if self._write("alive/" + self.node, json.dumps(beat).encode()):
@@ -158,7 +158,7 @@ class FarHalf:
     def _look_at_time(self) -> None:
         reasons = [
             (os.path.exists(self.path("stop", self.node)), "it was shut down"),
-            (time.time() > self.over, "its lifetime is over"),
+            (time.monotonic() > self.over, "its lifetime is over"),
             (not os.path.isdir(self.spool), "its spool is gone"),
             (self.failures >= TRIES, "jobs could not be started here"),
         ]
@@ -317,7 +317,7 @@ class FarHalf:
             result = FarResult(attempt.name, attempt.directory, "", attempt.seen)
             result.evicted, result.saves = True, wants_outputs_when_evicted(read(attempt.directory + "/job.ad") or "")
             self._send_home(result)
-        elif re.search(r"(?im)^(ExitCode|ExitSignal)\s*=", ad):
+        elif has_exit(ad):
             self.failures = 0
             self._send_home(FarResult(attempt.name, attempt.directory, "", attempt.seen))
         else:
