@@ -157,6 +157,17 @@ def test_everybodys_jobs_and_reservations_make_a_plan() -> None:
     assert plan.find_start(Amounts(Shape(4, 0)), HOUR, [Window(morning, morning + 2 * HOUR)]) == morning + HOUR
 
 
+def test_a_job_in_a_reservation_takes_no_more_than_that() -> None:
+    (first, *_), text = rows.read_jobs_of_all(recorded("all")), recorded("reservations")
+    name = recorded("all").partition("<JB_name>")[2].partition("</JB_name>")[0]
+    assert name.startswith(rows.MARK)
+    assert rows.read_reservation_names(text) == frozenset(), "it has no name"
+    names = rows.read_reservation_names(text.replace("<name/>", f"<name>{name}</name>") * 2)
+    assert names == {name}
+    assert first not in rows.read_jobs_of_all(recorded("all"), names)
+    assert rows.read_reservation_names(text.replace("<name/>", "<name>other</name>")) == frozenset()
+
+
 def test_what_is_asked_is_said_in_its_words_memory_for_each_slot() -> None:
     grid = site()
     amounts = Amounts(Shape(2, GIB, gpus=2, disk=GIB), time=HOUR, parts=3)

@@ -147,8 +147,9 @@ class GridEngine(ReservingPlatform):
             return None
         if jobs.code:
             raise self.failures.explain(jobs)
-        known = rows.read_reservations(reserved.text) if not reserved.code else ()
-        return plan_site(site.nodes, rows.read_jobs_of_all(jobs.text), known, now)
+        text = reserved.text if not reserved.code else ""
+        others = rows.read_jobs_of_all(jobs.text, rows.read_reservation_names(text))
+        return plan_site(site.nodes, others, rows.read_reservations(text), now)
 
     def _predict(
         self, request: Request, wish: GridWish, plan: SitePlan | None, way: str, now: datetime

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from xml.etree import ElementTree
@@ -119,6 +119,12 @@ def read_reservations(text: str) -> tuple[Take, ...]:
     return tuple(takes)
 
 
+def read_reservation_names(text: str) -> frozenset[str]:
+    """Read the names of sessions' reservations, from several answers of `qrstat -ar`: their jobs have the same."""
+    names = (each.findtext("name", "") for each in parse(f"<all>{text}</all>").iter("ar_summary"))
+    return frozenset(name for name in names if name.startswith(MARK))
+
+
 @dataclass(frozen=True, slots=True)
 class PlannedJob:
     """What anybody's job has, or waits for."""
@@ -129,9 +135,13 @@ class PlannedJob:
     time: timedelta
 
 
-def read_jobs_of_all(text: str) -> tuple[PlannedJob, ...]:
-    """Read all jobs in `qstat -r -xml -u *`: running ones first, then queued ones, by priority."""
-    jobs = [_read_planned(job) for job in parse(text).iter("job_list")]
+def read_jobs_of_all(text: str, reserved: Container[str] = ()) -> tuple[PlannedJob, ...]:
+    """Read all jobs in `qstat -r -xml -u *`: running ones first, then queued ones, by priority.
+
+    Those with the name of a reservation have its nodes, and no others.
+    """
+    listed = [job for job in parse(text).iter("job_list") if job.findtext("JB_name", "") not in reserved]
+    jobs = [_read_planned(job) for job in listed]
     return tuple(sorted((job for job in jobs if job), key=lambda job: not job.host))
 
 
