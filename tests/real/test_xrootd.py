@@ -17,6 +17,7 @@ import pytest
 from sublet.booking.model.request import Data
 from sublet.data.model.credentials import Credential, CredentialKind
 from sublet.kernel.errors import DataNotSent, DataNotThere
+from sublet.kernel.part_names import name_part
 from sublet.movers import xrootd_commands
 from sublet.movers.digests import ask_digest
 from sublet.movers.http import HttpMover
@@ -137,7 +138,7 @@ async def test_a_copy_goes_on_where_it_broke_off_and_the_servers_checksum_finds_
     file = server.put("cut.bin", BODY)
     data = at(server, "cut.bin")
     stat = await XrootdServer(f"root://{server.address}", MOVER.environment(data.location)).stat("/cut.bin")
-    part = tmp_path / f".{hashlib.sha256(b'/cut.bin').hexdigest()[:16]}.part"
+    part = tmp_path / name_part(f".{hashlib.sha256(b'/cut.bin').hexdigest()[:16]}")
     part.with_name(f"{part.name}.version").write_text(stat.version)
     part.write_bytes(BODY[:1_000_000])
     sizes: list[int] = []
@@ -156,7 +157,7 @@ async def test_a_copy_goes_on_where_it_broke_off_and_the_servers_checksum_finds_
 
 async def test_a_part_of_another_version_is_not_gone_on_with(server: XrootdTestServer, tmp_path: Path) -> None:
     server.put("new.bin", BODY)
-    part = tmp_path / f".{hashlib.sha256(b'/new.bin').hexdigest()[:16]}.part"
+    part = tmp_path / name_part(f".{hashlib.sha256(b'/new.bin').hexdigest()[:16]}")
     part.write_bytes(b"old" * 1000)
     part.with_name(f"{part.name}.version").write_text("of last year")
     await MOVER.bring(at(server, "new.bin"), tmp_path, quiet)
