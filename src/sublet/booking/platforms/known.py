@@ -58,12 +58,6 @@ class KnownPlatforms:
             raise NotFound(noun="platform", name=name, hint=named if self.names_all else listed)
         return platform
 
-    def require_loaded(self, name: str) -> None:
-        """Raise PlatformBroken if a platform or system of this name could not be loaded."""
-        why = self.broken.get(name) or self.broken.get(f"system {name}")
-        if why and name not in self.by_name and self.names_all:
-            raise PlatformBroken(platform=name, why=why, hint=UNLOADED)
-
     def of(self, session: Session) -> Platform:
         """Return the platform of a session; if it is missing, the error doesn't name other platforms."""
         platform = self.by_name.get(session.offer.platform)
@@ -130,6 +124,13 @@ class KnownPlatforms:
         if self.by_name.get(name) is platform:  # else its settings have changed meanwhile
             self.surveys[name] = new
         return new
+
+
+def require_loaded(platforms: KnownPlatforms, name: str) -> None:
+    """Raise PlatformBroken if a platform or system of this name could not be loaded."""
+    why = platforms.broken.get(name) or platforms.broken.get(f"system {name}")
+    if why and name not in platforms.by_name and platforms.names_all:
+        raise PlatformBroken(platform=name, why=why, hint=UNLOADED)
 
 
 async def needs_login(platform: Platform) -> bool:

@@ -11,7 +11,7 @@ from sublet.access.model.access_words import how, insist, refusal
 from sublet.booking.loop.sweeping import Swept, sweep
 from sublet.booking.model.drain import Drain
 from sublet.booking.model.offer import Node, Take
-from sublet.booking.platforms.known import KnownPlatforms, needs_login
+from sublet.booking.platforms.known import KnownPlatforms, needs_login, require_loaded
 from sublet.booking.ports import ClosedPlatforms, GuestPlatforms
 from sublet.kernel.clock import Clock
 from sublet.kernel.errors import NotInvited, SubletError
@@ -90,7 +90,7 @@ class Platforms:
     async def open_for(self, name: str, person: Person) -> Platform:
         """Return a platform that a person may use; raise NotInvited or NotAllowed if they may not."""
         await self.platforms.open_if_new(name)
-        self.platforms.require_loaded(name)
+        require_loaded(self.platforms, name)
         platform = self.platforms.get(name)
         if person.guest and name not in await self.guests.list_shared_with(person):
             raise NotInvited(platform=name)
@@ -116,7 +116,7 @@ class Platforms:
 
     async def check(self, name: str) -> Sequence[RuleFinding]:
         """Run the conformance suite on the live platform."""
-        self.platforms.require_loaded(name)
+        require_loaded(self.platforms, name)
         return await check_platform(self.platforms.get(name))
 
     async def sweep(self, name: str, idle: timedelta | None = None) -> Swept:
