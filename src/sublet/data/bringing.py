@@ -14,6 +14,7 @@ from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
 from sublet.data.executables import ExecutableKinds, Movers
 from sublet.data.model.credentials import Credential
+from sublet.data.model.roads import describe_bytes
 from sublet.data.model.throughput import Meter, TransferTimes
 from sublet.data.recording import TransferLog
 from sublet.data.resolving import bring_files, find_files
@@ -90,8 +91,8 @@ def tell_progress(context: StagingContext, session: str, what: str) -> Progress:
     """Return a progress callback that shows how far a session's staging has come."""
 
     def tell(done: int, total: int | None) -> None:
-        of = f" of {total >> 20}" if total else ""
-        context.loop_state.staging[session] = f"{what}: {done >> 20}{of} MiB"
+        of = f" of {describe_bytes(total)}" if total else ""
+        context.loop_state.staging[session] = f"{what}: {describe_bytes(done)}{of}"
 
     return tell
 
