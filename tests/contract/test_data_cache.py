@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 import asyncio
 import hashlib
 import io
 import json
 import os
-import subprocess
-import sys
 import tarfile
 import zlib
 from collections.abc import AsyncIterator, Iterator
-from importlib.resources import files as resources
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +29,6 @@ from sublet.movers.http import HttpMover
 from sublet.movers.port import SIMPLE, UNLIMITED, Policy, ResolvedFile
 from sublet.movers.rsync import RsyncMover
 from sublet.platforms.batch.far import fetcher, sources
-from sublet.platforms.batch.fetching import FAR, read_program
-from sublet.platforms.batch.kept import read_image_program
 from sublet.platforms.caching import CachePlacement, EntryPhase, describe_plan
 from sublet.platforms.port import quietly
 from sublet.platforms.slurm.platform import Slurm
@@ -45,7 +39,6 @@ from tests.web_source import WebSource, serve_source
 
 pytestmark = pytest.mark.anyio
 MIB = 1 << 20
-NEWER = {"removeprefix", "removesuffix", "is_relative_to", "file_digest", "waitstatus_to_exitcode", "hardlink_to"}
 
 
 @pytest.fixture(scope="module")
@@ -404,20 +397,3 @@ async def test_where_nothing_can_unpack_an_archive_it_is_brought_here_first(
     mover = HttpMover(UNLIMITED)
     assert await travel(journey, Request(None, data=(data,)), data, mover, Movers([mover])) is None
     await platform.close()
-
-
-def test_a_fetch_that_cannot_begin_gives_up_its_claim(tmp_path: Path) -> None:
-    (tmp_path / "failed").mkdir()
-    (tmp_path / "plan").write_text(json.dumps({"folder": False, "total": 0, "rate": 0}))
-    words = [sys.executable, "-I", "-", str(tmp_path), "plan"]
-    done = subprocess.run(words, input=read_program(), capture_output=True, check=False)
-    assert done.stderr.splitlines()[-1].startswith(b"IsADirectoryError")
-    assert not (tmp_path / "claim").exists()
-
-
-def test_what_travels_is_understood_by_an_old_python() -> None:
-    images = [read_image_program(name) for name in ("archive_reader", "image_unpacker")]
-    sender, unpacker = read_program("sources.py", "sender.py"), resources(FAR).joinpath("unpacker.py").read_bytes()
-    for program in (read_program(), sender, unpacker, *images):
-        parsed = ast.walk(ast.parse(program, feature_version=(3, 8)))
-        assert not NEWER & {node.attr for node in parsed if isinstance(node, ast.Attribute)}
