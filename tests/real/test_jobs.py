@@ -196,6 +196,29 @@ def test_a_provisioner_leases_nodes_for_a_dag_and_gives_them_back(worker: Worker
 
 
 @pytest.mark.soak
+def test_a_dag_with_a_service_node_goes_on_after_it_was_held_and_gives_its_nodes_back(worker: Worker) -> None:
+    """HTCondor takes up to five minutes to start DAGMan again, which ends a DAG with a PROVISIONER then."""
+    person, often = worker.person, {"_CONDOR_DAGMAN_USER_LOG_SCAN_INTERVAL": "1"}
+    details = ("--system", person.site.name, "--nodes", "1", "--cores", "1", "--memory", "512MiB", "--lifetime", "20m")
+    worker.has("node.sub", NODE)
+    worker.has("serve.sub", worker.types("dag", "provisioner", "served", "--service", *details))
+    worker.has("served.dag", "SERVICE lease serve.sub\nJOB A node.sub\nJOB B node.sub\nFINAL F node.sub\n")
+    made = worker.types("dag", "submit", "served.dag", "--annex", "served", "--json", "--", "-maxjobs", "1", **often)
+    id = str(json.loads(made)["cluster"])
+    person.site.wait(lambda: worker.leased("served"), 60)
+    worker.condor("condor_hold", id)
+    worker.condor("condor_release", id)
+    done = worker.place / "served.dag.metrics"
+    person.site.wait(done.exists, 480)
+    assert json.loads(done.read_text())["exitcode"] == 0
+    hosts = worker.condor(
+        "condor_history", "-constraint", f"DAGManJobId == {id} && JobUniverse == 5", "-af", "DAGNodeName"
+    )
+    assert sorted(hosts.split()) == ["A", "B", "F"]
+    person.site.wait(lambda: not worker.leased("served"), 60)
+
+
+@pytest.mark.soak
 def test_a_dag_whose_lease_ends_before_it_fails_and_says_why(worker: Worker) -> None:
     person, often = worker.person, {"_CONDOR_DAGMAN_USER_LOG_SCAN_INTERVAL": "1"}
     details = ("--system", person.site.name, "--nodes", "1", "--cores", "1", "--memory", "512MiB", "--lifetime", "10m")
