@@ -35,7 +35,7 @@ def start(place: Path, scheduler: str, *words: str, script: str = "nodes.sh") ->
     (place / "slots").write_text("n0 2 all.q@n0 UNDEFINED\nn1 2 all.q@n1 UNDEFINED\nn2 1 all.q@n2 UNDEFINED\n")
     job = {"OAR_NODE_FILE": str(place / "cores"), "PBS_NODEFILE": str(place / "cores")}
     job |= {"PE_HOSTFILE": str(place / "slots"), "LSB_MCPU_HOSTS": "n0 2 n1 2 n2 1", "GIVEN": 'it\'s "so"'}
-    job |= {"SUBLET_SESSION": str(uuid4()), "SUBLET_PART": "0"}
+    job |= {"SUBLET_SESSION": str(uuid4()), "SUBLET_PART": "0", "TMPDIR": str(place)}
     environment = {**os.environ, **job, "PATH": f"{place / 'bin'}:{os.environ['PATH']}"}
     return subprocess.Popen(["sh", place / script, *words], cwd=place, env=environment)
 
