@@ -37,6 +37,7 @@ ROUNDS = 1  # bare and Sublet take turns, so that a slow moment of the machine h
 STREAMS, STREAM_SECONDS = 2000, 20.0
 SETTLING = 12.0  # seconds in which the last sessions end and the service returns what it freed, twice
 WARM, SESSIONS = 4000, 6000  # run to their end, to see whether memory grows: 10,000 in all
+SLOWEST = 200  # sessions a second, guessed until it was measured
 PATIENCE = 60.0
 CORES_FOR_TWO = 4  # two services, their database and the clients need as many
 START = "from sublet.server.server import run; from sublet.kernel.serving import *; run(ServeOptions())"
@@ -276,12 +277,11 @@ def _cpu_share(gateway: Gateway, seconds: float) -> float:
 
 def memory_rows(directory: Path, size: Size) -> list[Row]:
     """Whether memory grows with the sessions that were run."""
-    warm, count = size.of(WARM, 20), size.of(SESSIONS, 20)
     with Gateway(directory / "memory") as gateway:
         tokens = gateway.let_in(size.of(PEOPLE, 2))  # one alone may not ask as often
-        _run_sessions(gateway, tokens, warm)
+        warm = _run_sessions(gateway, tokens, size.of(WARM, 20))
         before = _settle_memory(gateway, size)
-        _run_sessions(gateway, tokens, count)
+        count = _run_sessions(gateway, tokens, size.of(SESSIONS, 20))
         after = _settle_memory(gateway, size)
     grown = (after - before) * 1000 / count
     return [
@@ -300,16 +300,18 @@ def _settle_memory(gateway: Gateway, size: Size) -> float:
     return min(readings)
 
 
-def _run_sessions(gateway: Gateway, tokens: Sequence[str], count: int) -> None:
-    """Have sessions run to their end, sixteen clients at a time."""
+def _run_sessions(gateway: Gateway, tokens: Sequence[str], count: int) -> int:
+    """Have so many sessions or a few more run to their end, sixteen clients at a time; return how many ran."""
     document = request_document()
     del document["schedule"]["requested"]["start"]
-    done = 0
+    done, rate = 0, float(SLOWEST)
     while done < count:
-        served = serve_clients([gateway.port], tokens, document, min(16, count - done), (count - done) / 200, looks=0)
+        clients, seconds = min(16, count - done), min(count - done, count / 10) / rate
+        served = serve_clients([gateway.port], tokens, document, clients, seconds, looks=0)
         if served.failures:
             raise RuntimeError(f"{served.failures} requests failed, so memory can't be judged: {served.refusal}")
-        done += served.rounds
+        done, rate = done + served.rounds, max(rate, served.rounds / seconds)
+    return done
 
 
 def process_rows(directory: Path, size: Size) -> list[Row]:

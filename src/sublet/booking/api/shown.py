@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+
 from pydantic_core import to_json
 
 from sublet.booking.model.session import Session
@@ -9,7 +11,7 @@ from sublet.booking.sessions import Page
 from sublet.booking.views.convert import session_view
 from sublet.kernel.views import plain
 
-MOST = 1024
+MOST = 2048
 
 
 class ShownSessions:
@@ -17,17 +19,19 @@ class ShownSessions:
 
     def __init__(self) -> None:
         """Start with an empty cache."""
-        self._known: dict[str, tuple[Session, str, bytes]] = {}
+        self._known: OrderedDict[str, tuple[Session, str, bytes]] = OrderedDict()
 
     def show(self, session: Session, base: str) -> bytes:
         """Return a session as JSON; `base` is the address under which its page and connectors are reached."""
         known = self._known.get(session.id)
         if known and known[0] is session and known[1] == base:  # the store gives the same object for the same row
+            self._known.move_to_end(session.id)
             return known[2]
-        if len(self._known) >= MOST:
-            self._known.clear()
         shown = to_json(plain(session_view(session, base)))
         self._known[session.id] = session, base, shown
+        self._known.move_to_end(session.id)
+        if len(self._known) > MOST:
+            self._known.popitem(last=False)
         return shown
 
     def show_page(self, page: Page, base: str) -> bytes:

@@ -27,7 +27,7 @@ CONNECTORS = TypeAdapter(tuple[Connector, ...])
 UNCLAIMED = {"claim_owner": None, "claim_token": None, "claim_until": None}
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=1024)
 def _read_offer(text: str) -> Offer:
     """Read an offer; cached, because the same sessions are read again and again."""
     return OFFER.validate_json(name_pools(gather_offer_options(text)))
@@ -111,7 +111,7 @@ def session_rows(sessions: Iterable[Session], due: Callable[[Session], int | Non
     return rows
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=2048)
 def read_session(row: Row) -> Session:
     """Read a session from its row; cached, so that the same row gives the same object."""
     values = list(row)
