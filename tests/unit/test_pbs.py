@@ -19,10 +19,12 @@ from sublet.kernel.errors import PlatformUnreachable
 from sublet.platforms.batch.failures import Failures
 from sublet.platforms.batch.planning import LEEWAY, SitePlan
 from sublet.platforms.batch.queue_offers import QueueOffers, choose_queues
+from sublet.platforms.batch.site import SiteNode
 from sublet.platforms.batch.states import SiteLook, judge
 from sublet.platforms.pbs import commands as to
 from sublet.platforms.pbs import readers as read
 from sublet.platforms.pbs.options import PbsWish, words_for
+from sublet.platforms.pbs.queues import read_queues
 from sublet.platforms.pbs.states import STATES
 from sublet.reach.port import Outcome
 
@@ -40,7 +42,7 @@ def test_nodes_and_queues_are_read_with_their_limits() -> None:
     first, second = read.read_nodes(recorded("nodes"))
     assert first.node == Node("x3006c0s13b1n0", 64, 527672488 * KIB, 4)
     assert (first.here, first.queues, second.here, second.queues) == (True, (), False, ("debug",))
-    workq, debug = read.read_queues(recorded("queues"))
+    workq, debug = read_queues(recorded("queues")).open
     assert (workq.name, workq.up, workq.max_time, workq.max_nodes) == ("workq", True, 24 * HOUR, 16)
     assert (debug.name, debug.up, debug.max_time) == ("debug", False, HOUR)
     assert [queue.name for queue in choose_queues([workq, debug], "")] == ["workq"]
@@ -85,12 +87,82 @@ def test_ends_are_told_by_the_exit_status() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (-3, EndKind.NOT_STARTED),
+        (-4, EndKind.NODE_LOST),
+        (-14, EndKind.NODE_LOST),  # another of its nodes
+        (-20, EndKind.NODE_LOST),  # its first node
+        (-24, EndKind.CULLED),
+        (-25, EndKind.CULLED),
+        (-26, EndKind.OUT_OF_MEMORY),
+        (-27, EndKind.OUT_OF_MEMORY),
+        (-28, EndKind.TIMEOUT),  # of processor time
+        (-29, EndKind.TIMEOUT),
+        (-30, EndKind.NOT_STARTED),
+    ],
+)
+def test_what_pbs_itself_ended_is_told_by_its_codes(status: int, kind: EndKind) -> None:
+    job = {"Job_Name": f"s-{KEY}8", "job_state": "F", "Exit_status": status}
+    row = read.read_jobs(json.dumps({"Jobs": {"8.vbox": job}}))[f"{KEY}8"]
+    state = judge(STATES, SiteLook(claimed=True), row)
+    assert state
+    assert state.end
+    assert state.end.kind is kind
+
+
+ROUTED = {
+    "prod": {
+        "queue_type": "Route",
+        "resources_max": {"nodect": 496},
+        "resources_min": {"nodect": 10, "walltime": "00:05:00"},
+        "route_destinations": "small,large,elsewhere@other-server",
+    },
+    "small": {
+        "queue_type": "Execution",
+        "from_route_only": "True",
+        "resources_max": {"nodect": 24, "walltime": "03:00:00"},
+        "resources_min": {"nodect": 10},
+    },
+    "large": {"queue_type": "Execution", "from_route_only": "True", "resources_max": {"walltime": "24:00:00"}},
+    "all": {"queue_type": "Route", "route_destinations": "prod,debug,all"},
+    "debug": {"queue_type": "Execution", "resources_max": {"nodect": 2, "walltime": "01:00:00"}},
+    "far": {"queue_type": "Route", "route_destinations": "workq@other-server"},
+    "stopped": {"queue_type": "Execution", "from_route_only": "True"},
+}
+
+
+def test_a_queue_that_takes_jobs_from_routes_only_is_reached_by_its_routes() -> None:
+    queues = read_queues(json.dumps({"Queue": ROUTED}))
+    limits = {each.name: (each.min_nodes, each.max_nodes, each.max_time) for each in queues.open}
+    assert limits == {
+        "prod": (10, 496, 24 * HOUR),
+        "all": (0, None, 24 * HOUR),
+        "debug": (0, 2, HOUR),
+    }
+    places = {name: queues.place(SiteNode(Node("c1", 1, 0), (name,))).queues for name in ("large", "debug", "stopped")}
+    assert places == {"large": ("prod", "all"), "debug": ("all", "debug"), "stopped": ()}
+    assert queues.place(SiteNode(Node("c1", 1, 0), ())).queues == ("prod", "all", "debug")
+
+
+def test_a_queue_for_jobs_of_many_nodes_is_asked_for_no_fewer() -> None:
+    queues = read_queues(json.dumps({"Queue": {"prod": ROUTED["prod"], "small": ROUTED["small"]}}))
+    nodes = [queues.place(SiteNode(Node(f"c{number}", 4, 1 << 30), ("small",))) for number in range(12)]
+    offers = QueueOffers("PBS", "site", queues.open, nodes, LEEWAY)
+    some = Request(None, Compute(cores=Range.exactly(1), nodes=Range(1, 12)), duration=HOUR)
+    assert [offer.count for offer in offers.answer(some, None, "exec", NOW, 1).offers] == [10]
+    one = Request(None, Compute(cores=Range.exactly(1)), duration=HOUR)
+    (reason,) = offers.answer(one, None, "exec", NOW, 1).reasons
+    assert reason.message == "The queue prod of site takes jobs of 10 nodes or more, and 1 was asked for."
+
+
 def test_offers_follow_what_runs_and_say_why_not() -> None:
     nodes = [replace(node, queues=("workq", "debug")) for node in read.read_nodes(recorded("nodes"))]
     takes = read.read_takes(recorded("jobs"), NOW)
     eight = datetime(2016, 11, 16, 8, tzinfo=UTC)
     assert takes == (Take("x3006c0s13b1n0", eight - 2 * HOUR, eight, cores=32),)
-    offers = QueueOffers("PBS", "site", read.read_queues(recorded("queues")), nodes, LEEWAY)
+    offers = QueueOffers("PBS", "site", read_queues(recorded("queues")).open, nodes, LEEWAY)
     request = Request(None, Compute(cores=Range.exactly(64)), duration=HOUR)
     answer = offers.answer(request, SitePlan(tuple(nodes), takes), "exec", NOW, 1)
     assert [(offer.queue, offer.start) for offer in answer.offers] == [("workq", eight)]

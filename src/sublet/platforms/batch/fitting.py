@@ -135,7 +135,8 @@ def find_excess(request: Request, queue: SiteQueue, nodes: Sequence[SiteNode], p
             message = f"{where} gives at most {most}{each}, and {text(least)} {verb} asked for."
             return Reason(LIMIT, f"compute.{what}.min", message, text(least), text(limit), text(limit), platform)
     if wanted.nodes.max < queue.min_nodes:
-        message = f"{where} takes jobs of {queue.min_nodes} nodes or more, and {wanted.nodes.max} were asked for."
+        verb = "was" if wanted.nodes.max == 1 else "were"
+        message = f"{where} takes jobs of {queue.min_nodes} nodes or more, and {wanted.nodes.max} {verb} asked for."
         nearest = str(queue.min_nodes)
         return Reason(LIMIT, "compute.nodes.max", message, str(wanted.nodes.max), nearest, nearest, platform)
     able = sum(_holds(node, request) for node in nodes)

@@ -51,7 +51,8 @@ class QueueOffers:
         if excess := fitting.find_excess(request, queue, nodes, self.platform):
             return excess
         windows = windows_ahead(request, max(now, request.not_before or now))
-        amounts = replace(request.least, parts=parts)
+        least = request.least
+        amounts = replace(least, parts=parts, nodes=max(least.nodes, queue.min_nodes))
         start: datetime | None = fitting.beginning(request, now) or now
         if plan:
             start = replace(plan, nodes=tuple(nodes)).find_start(amounts, amounts.time + self.leeway, windows)

@@ -19,6 +19,7 @@ from sublet.platforms.batch.site import SiteNode, SiteQueue
 from sublet.platforms.pbs import commands as to
 from sublet.platforms.pbs import readers as read
 from sublet.platforms.pbs.options import PbsWish, words_for
+from sublet.platforms.pbs.queues import read_queues
 from sublet.platforms.pbs.scheduler import PBS
 
 
@@ -31,11 +32,9 @@ class Pbs(QueuedPlatform):
     limit_stays: ClassVar[str] = "only an operator changes the walltime of a job that runs"
 
     def _read_site(self, answers: Answers) -> tuple[Sequence[SiteQueue], Sequence[SiteNode]]:
-        """Read the queues and nodes; a node that isn't tied to a queue serves all of them."""
-        queues = read.read_queues(answers.get("queues", ""))
-        names = tuple(queue.name for queue in queues)
-        nodes = read.read_nodes(answers.get("nodes", ""))
-        return queues, [node if node.queues else replace(node, queues=names) for node in nodes]
+        """Read the queues and nodes."""
+        queues = read_queues(answers.get("queues", ""))
+        return queues.open, [queues.place(node) for node in read.read_nodes(answers.get("nodes", ""))]
 
     async def _find_plan(self, now: datetime) -> SitePlan:
         outcome = await self.reach.run(to.to_plan())

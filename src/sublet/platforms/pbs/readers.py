@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sublet.booking.model.offer import Node, Take
-from sublet.platforms.batch.site import SiteNode, SiteQueue
+from sublet.platforms.batch.site import SiteNode
 from sublet.platforms.batch.states import BY_OTHERS, QueueRow, part_of
 from sublet.platforms.pbs.states import FINISHED, HOLD, KILLED, describe_end
 
@@ -92,22 +92,6 @@ def _node(name: str, node: Mapping[str, Any]) -> SiteNode:
     own = Node(str(has.get("host") or name), cores, read_size(has.get("mem")), count(has.get("ngpus")))
     queue = str(node.get("queue") or has.get("Qlist") or "")
     return SiteNode(own, tuple(queue.split(",")) if queue else (), here=not AWAY.search(str(node.get("state", ""))))
-
-
-def read_queues(text: str) -> tuple[SiteQueue, ...]:
-    """Read the queues in `qstat -Q -f -F json`, without those of reservations."""
-    queues = read_json(text).get("Queue") or {}
-    return tuple(_queue(name, each) for name, each in queues.items() if not re.fullmatch(r"[RMS]\d+", name))
-
-
-def _queue(name: str, queue: Mapping[str, Any]) -> SiteQueue:
-    most: Mapping[str, Any] = queue.get("resources_max") or {}
-    return SiteQueue(
-        name,
-        up=str(queue.get("enabled", "True")) == "True" and str(queue.get("started", "True")) == "True",
-        max_time=read_length(most.get("walltime")) if most.get("walltime") else None,
-        max_nodes=count(most.get("nodect")) or None,
-    )
 
 
 def read_jobs(text: str) -> dict[str, QueueRow]:

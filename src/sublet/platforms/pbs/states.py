@@ -23,27 +23,30 @@ RUNS: dict[str, str] = {
 ENDS: dict[str, tuple[EndKind, str]] = {
     "deleted": (EndKind.CANCELLED, ""),
     "walltime": (EndKind.TIMEOUT, "PBS's walltime was reached"),
+    "cpu time": (EndKind.TIMEOUT, "PBS's limit of processor time was reached"),
+    "cores": (EndKind.CULLED, "it used more cores than it had asked for"),
     "memory": (EndKind.OUT_OF_MEMORY, "PBS stopped it for using more memory than it had asked for"),
     "not started": (EndKind.NOT_STARTED, "PBS could not start it"),
     "node lost": (EndKind.NODE_LOST, "a node that it ran on went away"),
 }
 STATES = StateTable("PBS", WAITS, RUNS, ENDS, held=HOLD)
 FINISHED = frozenset({"F", "X"})
-NODE_LOST = frozenset({-4, -24})  # exit status: the node was restarted while the job ran
-WALLTIME, MEMORY = frozenset({-29}), frozenset({-27, -28})  # limits that PBS enforced by killing the job
+STOPPED: dict[int, str] = {  # exit status → why PBS ended a job that ran
+    **dict.fromkeys((-4, -5, -6), "node lost"),  # the node was restarted
+    **dict.fromkeys((-14, -20), "node lost"),  # one of several nodes was lost, or the first one
+    **dict.fromkeys((-24, -25), "cores"),
+    **dict.fromkeys((-26, -27, -31), "memory"),  # virtual memory, memory, huge pages
+    -28: "cpu time",
+    -29: "walltime",
+    -32: "node lost",
+}
 KILLED = 256  # plus the signal's number
 TERMINATED = "91"  # the substate of a job that was deleted, also before it had started
 
 
 def describe_end(status: int, comment: str, substate: str = "") -> str:
     """Return the meaning of PBS's exit status; `ended` if the job itself has ended."""
-    if status in WALLTIME:
-        return "walltime"
-    if status in MEMORY:
-        return "memory"
-    if status in NODE_LOST:
-        return "node lost"
     if status < 0:
-        return "not started"
+        return STOPPED.get(status, "not started")
     is_deleted = substate == TERMINATED or (status >= KILLED and "terminated" in comment.lower())
     return "deleted" if is_deleted else "ended"
