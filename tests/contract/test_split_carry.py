@@ -246,7 +246,9 @@ def test_a_job_that_is_asked_to_end_takes_its_time_and_what_it_saves_comes_home_
     saving = split.job(script.replace("$1", "1"), ad='WhenToTransferOutput = "ON_EXIT_OR_EVICT"')
     other = split.job(script.replace("$1", "2"))
     eventually(lambda: all((tmp_path / f"begun{number}").exists() for number in (1, 2)), "running jobs")
-    eventually(lambda: split.alive(0) and split.state()["attempts"] == {"stored": 2}, "a relay that knows that they run")
+    eventually(
+        lambda: split.alive(0) and split.state()["attempts"] == {"stored": 2}, "a relay that knows that they run"
+    )
     for job in (saving, other):
         job.remove()
         assert job.ends() == 0
