@@ -172,6 +172,13 @@ async def test_ends_are_told_truly(platform: JupyterPlatform) -> None:
     left = (await run(platform, job_of("import sys; sys.exit()", "1 / 0")))[1].end
     assert left
     assert (left.kind, left.code) == (EndKind.EXITED, 0)
+    called = (await run(platform, job_of("x = 0", "exit(3)", "import time; time.sleep(60)")))[1].end
+    assert called
+    assert (called.kind, called.code, called.detail) == (EndKind.EXITED, 3, "cell 2 raised SystemExit: 3")
+    much = (await run(platform, job_of("x = 0", "for each in range(8): print('x' * 1_000_000)")))[1].end
+    assert much
+    assert (much.kind, much.code) == (EndKind.EXITED, 0)
+    assert much.detail.startswith("some output of cell 2 is missing")
     exotic = notebook("1")
     exotic["metadata"]["kernelspec"] = {"name": "idl", "language": "idl"}
     unknown = (await run(platform, job_of(whole=exotic)))[1].end

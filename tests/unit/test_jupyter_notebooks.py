@@ -102,6 +102,26 @@ def test_a_notebook_that_names_a_kernel_and_no_language_has_the_language_of_that
     assert find_language(named, {"python3": "python"}) == ("ir", "python")
 
 
+@pytest.mark.parametrize("language", ["ipython", "python3", "julia"])
+def test_a_kernel_that_is_there_is_used_whatever_language_a_notebook_says_it_has(language: str) -> None:
+    about = {"kernelspec": {"name": "python3", "language": language}, "language_info": {"name": language}}
+    kernels = {"python3": "python", "julia-1.10": "julia"}
+    name, spoken = find_language({"metadata": about}, kernels)
+    assert KernelSpecs("python3", kernels).find(name, spoken) == "python3"
+
+
+def test_what_is_no_object_in_a_notebook_is_taken_for_an_empty_one() -> None:
+    cells = [
+        {"cell_type": "code", "metadata": None, "source": None},
+        {"cell_type": "code", "metadata": [], "source": ["1", 2]},
+    ]
+    for about in (None, "", [], {"kernelspec": "python3", "language_info": ["python"]}, {"kernelspec": None}):
+        written = {"nbformat": 4, "nbformat_minor": "5", "metadata": about, "cells": cells}
+        notebook = inject(read_notebook(json.dumps(written).encode()), {"radius": 7}, "python")
+        assert find_language(notebook, {"python3": "python"}) == ("", "python")
+        assert [cell.source for cell in list_cells(notebook)] == ["# Parameters\nradius = 7", "12"]
+
+
 def test_numbers_that_are_none_and_any_character_are_parameters_too() -> None:
     values = {"a": [float("nan"), float("inf"), -float("inf")], "b": "é😀", "c": {"d😀": 1}}
     python = {name: eval(text) for name, text in split_assignments(write_parameters(values, "python"), " = ")}
@@ -185,6 +205,32 @@ def test_what_cells_show_is_put_into_the_notebook_as_jupyter_does() -> None:
     assert not any("display" in output for output in outputs)
     assert filled["cells"][0]["execution_count"] == 1
     assert [output["data"] for output in filled["cells"][2]["outputs"]] == [{"text/plain": "3"}]
+
+
+@pytest.mark.parametrize(("keeps", "code"), [(False, 0), (True, 0), (3, 3), (None, 0)])
+def test_a_cell_that_calls_exit_ends_the_notebook_with_its_code(keeps: object, code: int) -> None:
+    execution = Execution()
+    execution.apply({"kind": "sent", "cell": 0, "id": "m"})
+    content = {"status": "ok", "payload": [{"source": "ask_exit", "keepkernel": keeps}]}
+    execution.apply({"kind": "message", "type": "execute_reply", "parent": "m", "content": content})
+    assert execution.raised
+    assert execution.raised.exit_code == code
+
+
+def test_output_that_a_server_withheld_is_noticed() -> None:
+    execution = Execution()
+    execution.apply({"kind": "sent", "cell": 0, "id": "m"})
+    words = (
+        "IOPub {} rate exceeded.\nThe Jupyter server will temporarily stop sending output\n(rate_limit_window=3.0)\n"
+    )
+    for what in ("data", "message"):
+        content = {"name": "stderr", "text": f"\n{words.format(what)}"}
+        execution.apply({"kind": "message", "type": "stream", "parent": "m", "content": content})
+    assert execution.limited == [0]
+    execution.apply({"kind": "sent", "cell": 1, "id": "n"})
+    content = {"name": "stdout", "text": words}
+    execution.apply({"kind": "message", "type": "stream", "parent": "n", "content": content})
+    assert execution.limited == [0]
 
 
 def test_adding_to_a_long_output_takes_no_longer_than_adding_to_a_short_one() -> None:

@@ -5,12 +5,16 @@ Applying the same entries again, after a crash, gives the same state.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 SETUP = -1  # the hidden cell that runs first
+LIMITED = re.compile(
+    r"IOPub (?:message|data) rate exceeded\.\s.*rate_limit_window", re.DOTALL
+)  # the server's own words
 Entry = Mapping[str, Any]
 
 
@@ -56,6 +60,7 @@ class Execution:
     outputs: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
     counts: dict[int, int] = field(default_factory=dict)
     lost: list[int] = field(default_factory=list)  # cells whose output may be incomplete
+    limited: list[int] = field(default_factory=list)  # cells of whose output the server withheld some
     _clearing: set[int] = field(default_factory=set)
 
     @property
@@ -100,8 +105,8 @@ class Execution:
                 self.has_reply = True
                 if isinstance(content.get("execution_count"), int) and cell != SETUP:
                     self.counts[cell] = content["execution_count"]
-                if content.get("status") == "error" and self.raised is None:
-                    self.raised = _read_error(content)
+                if self.raised is None:
+                    self.raised = _read_error(content) if content.get("status") == "error" else _find_exit(content)
             case "clear_output" if content.get("wait"):
                 self._clearing.add(cell)
             case "clear_output":
@@ -124,6 +129,8 @@ class Execution:
             return "", ""
         if kind == "stream":
             name, text = str(content.get("name", "stdout")), str(content.get("text", ""))
+            if name == "stderr" and LIMITED.search(text) and cell not in self.limited:
+                self.limited.append(cell)
             if shown and shown[-1]["output_type"] == "stream" and shown[-1]["name"] == name:
                 shown[-1]["text"].append(text)
             else:
@@ -164,6 +171,18 @@ def _write_output(output: Mapping[str, Any]) -> dict[str, Any]:
     """Return an output as notebooks have it; while it grows, its text is a list, as adding to a long text is slow."""
     written = {name: part for name, part in output.items() if name != "display"}
     return written | {"text": "".join(output["text"])} if output["output_type"] == "stream" else written
+
+
+def _find_exit(content: Mapping[str, Any]) -> Raised | None:
+    """Return that a cell called `exit()` or `quit()`, after which the kernel exits by itself; None if it didn't.
+
+    IPython takes the code in `exit(3)` for an answer whether its kernel is to stay.
+    """
+    for part in content.get("payload") or ():
+        if isinstance(part, dict) and part.get("source") == "ask_exit":
+            code = part.get("keepkernel")
+            return Raised("SystemExit", str(code) if isinstance(code, int) and not isinstance(code, bool) else "")
+    return None
 
 
 def _read_error(content: Mapping[str, Any]) -> Raised:

@@ -31,7 +31,7 @@ def read_notebook(text: bytes) -> dict[str, Any]:
     """Read a notebook of nbformat 4; raise NotANotebook if it can't be executed."""
     try:
         notebook = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise NotANotebook(f"it is no JSON: {error}") from error
     if not isinstance(notebook, dict) or not isinstance(notebook.get("nbformat"), int):
         raise NotANotebook("it says no nbformat")
@@ -45,14 +45,18 @@ def read_notebook(text: bytes) -> dict[str, Any]:
 def find_language(notebook: Mapping[str, Any], kernels: Mapping[str, str]) -> tuple[str, str]:
     """Return the name of the kernel that a notebook wants, and its language.
 
-    `kernels` are those that there are, with their languages: many notebooks name a kernel alone, and hand-made ones
-    not even that.
+    `kernels` are those that there are, with their languages, which count more than what the notebook says: many
+    notebooks name a kernel alone, some call Python `ipython` or `python3`, and hand-made ones name nothing.
     """
-    about = notebook.get("metadata") or {}
-    kernel = about.get("kernelspec") or {}
+    about = _read_object(notebook.get("metadata"))
+    kernel, info = _read_object(about.get("kernelspec")), _read_object(about.get("language_info"))
     name = str(kernel.get("name", ""))
-    language = kernel.get("language") or (about.get("language_info") or {}).get("name")
-    return name, str(language or kernels.get(name) or PYTHON).lower()
+    return name, str(kernels.get(name) or kernel.get("language") or info.get("name") or PYTHON).lower()
+
+
+def _read_object(value: object) -> Mapping[str, Any]:
+    """Return an object of a notebook; an empty one if something else stands there."""
+    return value if isinstance(value, dict) else {}
 
 
 def list_cells(notebook: Mapping[str, Any]) -> list[Cell]:
@@ -65,12 +69,12 @@ def list_cells(notebook: Mapping[str, Any]) -> list[Cell]:
 
 
 def _source(cell: Mapping[str, Any]) -> str:
-    source = cell.get("source", "")
-    return "".join(source) if isinstance(source, list) else str(source)
+    source = cell.get("source") or ""
+    return "".join(map(str, source)) if isinstance(source, list) else str(source)
 
 
 def _tags(cell: Mapping[str, Any]) -> Sequence[str]:
-    tags = (cell.get("metadata") or {}).get("tags")
+    tags = _read_object(cell.get("metadata")).get("tags")
     return tags if isinstance(tags, list) else []
 
 
@@ -86,7 +90,8 @@ def inject(notebook: dict[str, Any], parameters: Mapping[str, Any], language: st
             "outputs": [],
             "source": write_parameters(parameters, language),
         }
-        if notebook.get("nbformat_minor", 0) >= 5:
+        minor = notebook.get("nbformat_minor")
+        if isinstance(minor, int) and minor >= 5:
             cell["id"] = INJECTED
         cells.insert(defaults[0] + 1 if defaults else 0, cell)
     for cell in cells:

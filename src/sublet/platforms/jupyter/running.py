@@ -120,7 +120,7 @@ class NotebookRun:
                     await self._run_cell(channel, cell)
                     if end := self._judge():
                         return end
-        return End(EndKind.EXITED, code=0)
+        return End(EndKind.EXITED, code=0, detail=self._describe_withheld())
 
     async def _set_up(self, channel: KernelChannel) -> None:
         job, language = self._job, self._execution.language
@@ -207,6 +207,15 @@ class NotebookRun:
         words = f"{where} of the notebook raised an exception; {EXECUTED} has what was executed until then"
         self._note(f"{words}\n{raised.sentence}")
         return End(EndKind.EXITED, code=raised.exit_code, detail=f"{where} raised {raised.sentence}")
+
+    def _describe_withheld(self) -> str:
+        """Describe which output the server withheld, because it came faster than its settings allow."""
+        indexes = [each.index for each in self._cells]
+        numbers = [str(indexes.index(cell) + 1) for cell in self._execution.limited if cell in indexes]
+        if not numbers:
+            return ""
+        which = f"cell{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}"
+        return f"some output of {which} is missing: it came faster than the server's settings let it pass"
 
     def _note(self, text: str) -> None:
         """Add a note for the person to the notebook's output."""
