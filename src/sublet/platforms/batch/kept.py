@@ -1,7 +1,7 @@
 """Files that many sessions share, sent to a system once and kept there by their content: `kept/sha256-…`.
 
-A file is protected while an existing session needs it, and is removed when it has been unused for a while. Its layout
-is described in `shell/keep.sh`.
+A file is protected while a session that isn't over needs it, and is removed when it has been unused for a while. Its
+layout is described in `shell/keep.sh`.
 """
 
 from __future__ import annotations

@@ -33,7 +33,9 @@ from importlib.resources import files
 
 SHARED = "sublet.platforms.batch"
 BORROWED = {  # scripts → those whose functions they use
-    **dict.fromkeys(("clean", "let_go"), ("aside",)),
+    "clean": ("aside",),
+    "let_go": ("aside", "needs"),
+    "kept": ("needs",),
     **dict.fromkeys(("root", "submit", "reserve", "incoming", "keep"), ("own",)),
     **dict.fromkeys(("scratch", "unscratch"), ("own", "place")),
     **dict.fromkeys(("fetch", "spread", "send", "describe", "unpack_image", "tools"), ("python",)),

@@ -3,7 +3,7 @@
 #
 #   kept/NAME/content   the file, read-only, once it is complete
 #   kept/NAME/NAME      the same file, by a unique name
-#   kept/NAME/users/    a file for each session that needs it; those neither in sessions/ nor in incoming/ don't count
+#   kept/NAME/users/    a file for each session that needs it; those that are gone or over don't count (needs.sh)
 #   kept/NAME/used      when it was last needed
 #   kept/NAME/label     its name for people
 root=$1 name=$2 key=$3 owner=$4

@@ -14,7 +14,7 @@ for name in *; do
     printf '%s %s %s' "$name" "$size" "$(stat -c %Y "$name/used")"
     for user in "$name/users"/*; do
         key=${user##*/}
-        if [ -d "../sessions/$key" ] || [ -d "../incoming/$key" ]; then printf ' %s' "$key"; fi
+        if needs_files "$key"; then printf ' %s' "$key"; fi
     done
     label=
     [ -r "$name/label" ] && IFS= read -r label <"$name/label"
