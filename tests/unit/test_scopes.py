@@ -39,6 +39,12 @@ def test_words_are_kept_in_their_order_once() -> None:
         read_scope(["read write"])
 
 
+@pytest.mark.parametrize("words", [[""], [" "], ["read", ""], [","]])
+def test_an_empty_word_is_not_taken_for_all(words: list[str]) -> None:
+    with pytest.raises(BadScope, match="An empty text is not a scope"):
+        read_scope(words)
+
+
 def test_looking_needs_read_and_changing_more() -> None:
     for method, path in addresses():
         assert (find_needed(method, path) is Scope.READ) == (method == "GET"), (method, path)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from sublet.cli.output import Output
+from sublet.kernel.errors import BadRequest
 
 COMPLETING = "_SUBLET_COMPLETE"  # the environment variable of shell completion
 AFTER = "sublet.after"  # key in a context's meta: the number of words after --
+FREE_TEXTS = frozenset({"words", "reason", "note", "answer", "title", "description"})  # may be empty in any command
 F = TypeVar("F", bound=Callable[..., Any])
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -50,6 +53,31 @@ def output_of(ctx: click.Context) -> Output:
     return Output(**asked)
 
 
+def refuse_empty_values(
+    ctx: click.Context, parameters: Iterable[click.Parameter], may_be_empty: Collection[str]
+) -> None:
+    """Raise BadRequest if a typed value is empty: as a script's variable that is unset, it must not mean all."""
+    if ctx.resilient_parsing:
+        return
+    for parameter in parameters:
+        name = parameter.name or ""
+        if name in may_be_empty or ctx.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
+            continue
+        value = ctx.params.get(name)
+        texts = value if isinstance(value, tuple) else (value,)
+        if any(isinstance(text, str) and not text.strip() for text in texts):
+            raise _refuse_empty(parameter)
+
+
+def _refuse_empty(parameter: click.Parameter) -> BadRequest:
+    if isinstance(parameter, click.Argument):
+        return BadRequest(
+            "A name or an id is empty.", hint="Say which one is meant; in a script, a variable may be unset."
+        )
+    hint = "Give it a value, or leave it out; in a script, a variable may be unset."
+    return BadRequest(f"The value of {max(parameter.opts, key=len)} is empty.", hint=hint)
+
+
 def add_completion(parameter: click.Parameter) -> None:
     """Complete a parameter's values by its name if its type provides none."""
     of_type = parameter.shell_complete
@@ -65,9 +93,10 @@ def add_completion(parameter: click.Parameter) -> None:
 class Word(click.Command):
     """A command with the common options and an output."""
 
-    def __init__(self, *args: Any, **settings: Any) -> None:
-        """Add the common options at the end, and shell completion of values."""
+    def __init__(self, *args: Any, may_be_empty: Collection[str] = (), **settings: Any) -> None:
+        """Add the common options at the end, and shell completion of values; name options whose value may be empty."""
         super().__init__(*args, **settings)
+        self.may_be_empty = FREE_TEXTS.union(may_be_empty)
         self.params += common_options()
         if COMPLETING in os.environ:
             for parameter in self.params:
@@ -78,10 +107,12 @@ class Word(click.Command):
         if "--" in args:
             ctx.meta[AFTER] = len(args) - args.index("--") - 1
         try:
-            return super().parse_args(ctx, args)
+            rest = super().parse_args(ctx, args)
         except click.UsageError as error:
             error.ctx = error.ctx or ctx  # click omits it if a value is missing, and the hint needs the command
             raise
+        refuse_empty_values(ctx, self.params, self.may_be_empty)
+        return rest
 
     def invoke(self, ctx: click.Context) -> Any:
         """Make the output that the options ask for, and run the command."""
@@ -100,6 +131,12 @@ class CommandGroup(click.Group):
         settings.setdefault("context_settings", SETTINGS)
         super().__init__(*args, **settings)
         self.params += common_options()
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Refuse empty values of the group's own options."""
+        rest = super().parse_args(ctx, args)
+        refuse_empty_values(ctx, self.params, FREE_TEXTS)
+        return rest
 
     def invoke(self, ctx: click.Context) -> Any:
         """Make the output that the options ask for, and run the subcommand."""

@@ -79,12 +79,17 @@ def under(key: str | None) -> dict[str, str]:
     return {"Idempotency-Key": key if key.isascii() and key.isprintable() else quote(key)}
 
 
-def path_of(*parts: str) -> str:
-    """Return the path under /v1 with these parts, each percent-encoded; raise BadRequest if one is empty."""
-    if not all(part.strip() for part in parts):
+def refuse_empty(*names: str) -> None:
+    """Raise BadRequest if a name or an id is empty."""
+    if not all(name.strip() for name in names):
         raise BadRequest(
             "A name or an id is empty.", hint="Say which one is meant; in a script, a variable may be unset."
         )
+
+
+def path_of(*parts: str) -> str:
+    """Return the path under /v1 with these parts, each percent-encoded; raise BadRequest if one is empty."""
+    refuse_empty(*parts)
     if parts[0] == "sessions" and "/" in (name := "".join(parts[1:2])):
         parts = ("sessions", name.replace("/", SLASH), *parts[2:])
     return "/v1/" + "/".join(quote(part) for part in parts)

@@ -68,7 +68,11 @@ def add(out: Output, name: str, host: str, user: str, key: str, **given: Any) ->
         out.note(f"The key is stored sealed: {key} is needed here no longer.")
 
 
-@command("change", "sublet account change keeling --capacity 20 --queue shared")
+@command(
+    "change",
+    "sublet account change keeling --capacity 20 --queue shared",
+    may_be_empty=("directory", "queue", "project", "qos"),
+)
 @click.argument("name")
 @click.option("--host", help="The login host.")
 @click.option("--user", help="The user name there.")

@@ -60,7 +60,12 @@ def add(out: Output, name: str, platform: str, **given: Any) -> None:
     _show_change(out, out.link().do(pledges.add(PledgeAsk(platform=platform, name=name, **given))), "is added")
 
 
-@command("edit", "sublet pledge edit srcnet --cores 600", "sublet pledge edit ml --gpus 0 --cores 64 --when ''")
+@command(
+    "edit",
+    "sublet pledge edit srcnet --cores 600",
+    "sublet pledge edit ml --gpus 0 --cores 64 --when ''",
+    may_be_empty=("memory", "storage", "when", "zone"),
+)
 @click.argument("name")
 @click.option("--platform", default="", metavar="NAME", help="Which, where several platforms have one of this name.")
 @amounts

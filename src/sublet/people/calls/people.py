@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from sublet.client.call import Call, HttpAnswer, as_view, body_of, nothing, path_of
+from sublet.client.call import Call, HttpAnswer, as_view, body_of, nothing, path_of, refuse_empty
 from sublet.people.views.people import TokenList, TokenView, WhoView
 
 
@@ -17,6 +17,7 @@ def new_token(person: str = "", expires: str = "", note: str = "", scope: Sequen
 
 def session_token(session: str) -> Call[TokenView]:
     """Make a token for one session only."""
+    refuse_empty(session)  # which would be a token for everything
     wish = {"session": session}
     return Call("POST", path_of("tokens"), as_view(TokenView), body=body_of(wish))
 

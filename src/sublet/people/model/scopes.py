@@ -20,10 +20,13 @@ LADDER = tuple(Scope)
 
 
 def read_scope(words: Iterable[str]) -> tuple[str, ...]:
-    """Return the words as they are stored, in order; raise BadScope if one is unknown."""
-    wanted = {part for word in words for part in word.replace(",", " ").split()}
+    """Return the words as they are stored, in order; raise BadScope if one is unknown or empty.
+
+    No words mean no limit, so an empty one is not taken for none.
+    """
+    wanted = {part for word in words for part in word.replace(",", " ").split() or [""]}
     if unknown := sorted(wanted - set(LADDER)):
-        raise BadScope(scope=unknown[0][:40], words=", ".join(LADDER))
+        raise BadScope(scope=unknown[0][:40] or "An empty text", words=", ".join(LADDER))
     return tuple(scope.value for scope in LADDER if scope in wanted)
 
 
