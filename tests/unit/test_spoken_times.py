@@ -43,6 +43,11 @@ def at(text: str, zone: ZoneInfo = BERLIN) -> datetime:
         ("tomorrow 12pm", "2026-11-17T12:00"),
         ("tonight 22:00", "2026-11-16T22:00"),
         ("tonight 2am", "2026-11-17T02:00"),
+        ("tonight 24:00", "2026-11-17T00:00"),
+        ("24:00", "2026-11-17T00:00"),
+        ("tomorrow 24:00", "2026-11-18T00:00"),  # at the end of that day
+        ("friday 24:00", "2026-11-21T00:00"),
+        ("2026-12-01 24:00", "2026-12-02T00:00"),
         ("next tuesday 14:00", "2026-11-17T14:00"),
         ("next monday 14:00", "2026-11-23T14:00"),
         ("monday 14:00", "2026-11-23T14:00"),  # that of today is over
@@ -84,6 +89,11 @@ def test_a_single_time_is_then_or_a_few_minutes_later(said: str, start: str) -> 
         ("Tonight", "2026-11-16T18:00", "2026-11-17T06:00"),
         ("tomorrow morning", "2026-11-17T06:00", "2026-11-17T12:00"),
         ("tomorrow night", "2026-11-17T18:00", "2026-11-18T06:00"),
+        ("tonight 22:00 to 2am", "2026-11-16T22:00", "2026-11-17T02:00"),
+        ("tonight 2am to 4am", "2026-11-17T02:00", "2026-11-17T04:00"),
+        ("tonight between 1:00 and 3:00", "2026-11-17T01:00", "2026-11-17T03:00"),
+        ("today 22:00-24:00", "2026-11-16T22:00", "2026-11-17T00:00"),
+        ("by tomorrow 24:00", "2026-11-16T14:30", "2026-11-18T00:00"),
         ("this evening", "2026-11-16T18:00", "2026-11-17T00:00"),
         ("next tuesday", "2026-11-17T00:00", "2026-11-18T00:00"),
         ("next mon", "2026-11-23T00:00", "2026-11-24T00:00"),
@@ -156,6 +166,14 @@ def test_lengths_of_time_don_t_follow_the_clock() -> None:
 
 def test_before_dawn_tonight_is_the_night_that_is_on() -> None:
     assert parse_start("tonight", at("2026-11-17T02:00")) == Window(at("2026-11-17T02:00"), at("2026-11-17T06:00"))
+
+
+@pytest.mark.parametrize(
+    ("said", "start"),
+    [("tonight 3am", "2026-11-17T03:00"), ("tonight 1am", "2026-11-18T01:00"), ("tonight 23:30", "2026-11-17T23:30")],
+)
+def test_before_dawn_an_hour_of_the_night_that_is_over_is_that_of_the_next(said: str, start: str) -> None:
+    assert parse_start(said, at("2026-11-17T02:00")) == Window(at(start), at(start) + SLACK)
 
 
 @pytest.mark.parametrize(

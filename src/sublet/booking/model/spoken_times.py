@@ -40,10 +40,11 @@ _SPOKEN_NUMBERS = {"a": "1", "an": "1", "half": "0.5"} | {
 
 
 class Hours(NamedTuple):
-    """A time of day, or a range of two."""
+    """A time of day, or a range of two; 24:00 begins after its day."""
 
     begins: time
     ends: time | None
+    after_day: bool = False
 
 
 def parse_spoken(words: Sequence[str], now: datetime) -> Window | None:
@@ -88,11 +89,11 @@ def _day_and_hours(words: list[str], now: datetime) -> Window | None:
 
 @dataclass(frozen=True)
 class Days:
-    """One or more days: the first, how many, whether to repeat later if they are over, and which part of the day."""
+    """One or more days: the first, how many, how much later they come again if they are over, and which part."""
 
     first: date
     count: int = 1
-    repeats: bool = False
+    again: timedelta | None = None
     part: str = ""
 
 
@@ -102,8 +103,9 @@ def _read_day(words: list[str], now: datetime) -> Days | None:
         case ["today"]:
             return Days(today)
         case ["tonight"]:
-            night = today if now.time() >= DAWN else today - DAY  # before dawn it is still last night
-            return Days(night, part="night")
+            if now.time() >= DAWN:
+                return Days(today, part="night")
+            return Days(today - DAY, part="night", again=DAY)  # before dawn it is still last night
         case ["tomorrow"]:
             return Days(today + DAY)
         case ["this", part] if part in PARTS:
@@ -129,7 +131,7 @@ def _read_weekday(words: list[str], today: date) -> Days | None:
         case ["next", name] if (number := weekday(name)) is not None:
             return Days(_next(number, today))
         case [name] | ["this", name] if (number := weekday(name)) is not None:
-            return Days(today + timedelta(days=(number - today.weekday()) % 7), repeats=True)
+            return Days(today + timedelta(days=(number - today.weekday()) % 7), again=WEEK)
     return None
 
 
@@ -155,7 +157,7 @@ def _read_hours(words: list[str]) -> Hours | None:
     begins, ends = parse_clock(first, alone=not dash), parse_clock(last) if dash else None
     if begins is None or (dash and ends is None):
         return None
-    return Hours(begins, ends)
+    return Hours(begins, ends, after_day=first == "24:00")
 
 
 def parse_clock(text: str, *, alone: bool = False) -> time | None:
@@ -177,13 +179,12 @@ def parse_clock(text: str, *, alone: bool = False) -> time | None:
 
 def _window(day: Days | None, hours: Hours | None, now: datetime) -> Window:
     """Return the first such window that isn't over; one that is already open begins now."""
-    wanted = day or Days(now.date(), repeats=True)
-    step = WEEK if day else DAY
-    if wanted.part and hours and hours.ends is None and wanted.part == "night" and hours.begins < DAWN:
-        wanted = replace(wanted, first=wanted.first + DAY)  # `tonight 2am` is after midnight
+    wanted = day or Days(now.date(), again=DAY)
+    if day and hours and (hours.after_day or (wanted.part == "night" and hours.begins < DAWN)):
+        wanted = replace(wanted, first=wanted.first + DAY)  # `tonight 2am` is after midnight, as is `friday 24:00`
     window = _on(wanted, hours, now.tzinfo or UTC)
-    if wanted.repeats and window.end <= now:
-        window = _on(replace(wanted, first=wanted.first + step), hours, now.tzinfo or UTC)
+    if wanted.again and window.end <= now:
+        window = _on(replace(wanted, first=wanted.first + wanted.again), hours, now.tzinfo or UTC)
     start = now.astimezone(UTC) if window.start < now < window.end else window.start
     return Window(start, window.end)
 
