@@ -48,6 +48,8 @@ def test_a_set_has_one_description_for_each_job_queued_once_for_each_row() -> No
 def test_a_table_may_be_a_file_of_its_own() -> None:
     found = read("name=a\niterator = table item table.txt\njob my-job.sub\n")
     assert found.rows == (("one",), ("two",))
+    odd = read("name=a\niterator = table item {\none\u2028line\r\npage\x0cfeed\n}\njob my-job.sub\n")
+    assert odd.rows == (("one\u2028line",), ("page\x0cfeed",))
 
 
 @pytest.mark.parametrize(

@@ -107,6 +107,15 @@ def test_files_of_lines_and_tables_are_read(tmp_path: Path) -> None:
             read_table(str(tmp_path / "p.csv"))
     with pytest.raises(BadRequest, match="There is no file"):
         read_lines(str(tmp_path / "gone"))
+    (tmp_path / "lines").write_text("\n \n")
+    with pytest.raises(BadRequest, match="has no lines"):
+        read_lines(str(tmp_path / "lines"))
+
+
+def test_only_a_line_break_makes_another_task(tmp_path: Path) -> None:
+    lines = ["one\u2028line", "page\x0cfeed", "next\x85line", "last"]
+    (tmp_path / "lines").write_bytes("\r\n".join(["", *lines]).encode())
+    assert read_lines(str(tmp_path / "lines")) == lines
 
 
 def test_wishes_are_shared_out_between_the_bag_and_the_session() -> None:

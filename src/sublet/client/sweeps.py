@@ -96,8 +96,11 @@ def read_values(text: str) -> tuple[str, list[Any]]:
 
 
 def read_lines(file: str) -> list[str]:
-    """Return the lines of a file that aren't blank."""
-    return [line for line in _text(file).splitlines() if line.strip()]
+    """Return the lines of a file that aren't blank; only line breaks separate them, not all that Unicode calls so."""
+    lines = [line for line in _text(file).split("\n") if line.strip()]
+    if not lines:
+        raise BadRequest(detail=f"{file} has no lines", hint="Write a value on each line; blank lines don't count.")
+    return lines
 
 
 def read_table(file: str) -> list[dict[str, str]]:

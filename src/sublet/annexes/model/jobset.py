@@ -64,7 +64,7 @@ class Lines:
 
     def __init__(self, text: str, file: str) -> None:
         """Start at the first line."""
-        self._lines, self._file, self._number = text.splitlines(), file, 0
+        self._lines, self._file, self._number = text.split("\n"), file, 0
 
     def __iter__(self) -> Iterator[str]:
         """Yield the remaining lines."""
@@ -99,7 +99,7 @@ def _table(rest: str, lines: Lines, read: Reader) -> tuple[tuple[str, ...], tupl
             raise lines.wrong(f"{column} can't be the name of a variable")
     source = rest.split()[-1]
     text = lines.block() if source == "{" else read(source)
-    rows = [tuple(value.strip() for value in _strip_comment(line).split(",")) for line in text.splitlines()]
+    rows = [tuple(value.strip() for value in _strip_comment(line).split(",")) for line in text.split("\n")]
     rows = [row for row in rows if row != ("",)]
     for row in rows:
         if len(row) != len(columns):
