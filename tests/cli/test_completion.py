@@ -45,12 +45,14 @@ def service(canned: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         replace(a_session(), id="77b1c2d3-0", short="77b1c2d3", name="fit", phase="RUNNING"),
     )
     here = PlatformView(name="here", kind="local", terms="booked")
-    csv = ResultFileView(path="out.csv", size=1, modified=NOW)
+    files = ("out.csv", "runs/1/o.txt", "of two words", "o,1.csv", "o$x", "o\nplain,p", "o*")
     canned(
         {
             "GET /v1/sessions": Said(SessionPage(items=views)),
             "GET /v1/platforms": Said(PlatformList(items=(here,))),
-            "GET /v1/sessions/3f2a/results": Said(ResultList(items=(csv,))),
+            "GET /v1/sessions/3f2a/results": Said(
+                ResultList(items=tuple(ResultFileView(path=path, size=1, modified=NOW) for path in files))
+            ),
         }
     )
 
@@ -65,7 +67,8 @@ def test_names_of_what_there_is_are_completed() -> None:
     assert completed("sublet run --after 3") == ["3f2a91c0"]
     assert completed("sublet run --platform ") == ["here"]
     assert completed("sublet platform show h") == ["here"]
-    assert completed("sublet result 3f2a o") == ["out.csv"]
+    assert completed("sublet result 3f2a o") == ["out.csv"], "and no file that a shell would take apart"
+    assert completed("sublet result 3f2a runs/") == ["runs/1/o.txt"]
     assert "gpu-shared" in completed("sublet run --platform expanse --queue g")
     assert completed("sublet annex create x --system exp") == ["expanse"]
     assert completed("sublet run --interactive ") == ["lab", "shell", "desktop", "code", "rstudio"]

@@ -20,6 +20,7 @@ T = TypeVar("T")
 Finder = Callable[[click.Context], Iterable[str | tuple[str, str]]]  # yields names, optionally with a description
 BEGUN = "sublet.begun"  # key in a context's meta: the word typed so far
 WORD = re.compile(r"[\w.-]+")  # names that need no quoting in any shell
+PATH = re.compile(r"[\w./@%+-]+")  # paths that need none, and that no shell's script takes apart
 PATIENCE = 2.0  # seconds; nobody waits longer after pressing Tab
 ACTIVE_ONLY = frozenset({"cancel", "pause", "resume", "extend", "attach"})
 OVER_ONLY = frozenset({"delete"})
@@ -92,10 +93,11 @@ def offers(_: click.Context) -> Iterator[tuple[str, str]]:
 
 
 def results(ctx: click.Context) -> Iterator[str]:
-    """Yield the result files of the session that was typed before."""
+    """Yield the result files of the session that was typed before, except those whose names need quoting."""
     from sublet.booking.calls import results as calls
 
-    yield from (file.path for file in ask_service(calls.results(ctx.params["session"])).items)
+    listed = ask_service(calls.results(ctx.params["session"])).items
+    yield from (file.path for file in listed if PATH.fullmatch(file.path))
 
 
 def platforms(_: click.Context) -> Iterator[tuple[str, str]]:
