@@ -124,6 +124,15 @@ def test_what_runs_is_known_until_its_limit() -> None:
     assert read.read_takes("No job found", NOW) == ()
 
 
+@pytest.mark.parametrize(
+    ("text", "hours"), [("120.0 min", 2), ("120.0 min of hostA", 2), ("02:00:00", 2), ("120:00:00", 120), ("-", 24)]
+)
+def test_the_limit_of_a_job_is_read_as_its_site_shows_times(text: str, hours: int) -> None:
+    shown = recorded("jobs").replace('"RUNTIMELIMIT":"120.0 min"', f'"RUNTIMELIMIT":"{text}"')
+    (take,) = read.read_takes(shown, NOW)
+    assert take.end - take.start == hours * HOUR
+
+
 def test_what_is_asked_is_said_in_its_words() -> None:
     amounts = Amounts(Shape(4, 3 * GIB, gpus=1), nodes=2, time=HOUR)
     assert words_for(LsfWish("normal", amounts, NOW), SchedulerOptions(project="p1")) == (

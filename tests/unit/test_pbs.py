@@ -196,11 +196,14 @@ def test_a_host_that_is_several_vnodes_is_one_node_without_those_that_are_away()
 
 
 def test_a_job_that_was_deleted_before_it_started_was_cancelled() -> None:
+    estimated = {"start_time": "Thu Nov 17 06:00:00 2016"}  # which PBS keeps
     job = {"Job_Name": f"s-{KEY}8", "job_state": "F", "substate": 91, "comment": "Not Running: Not enough cpus"}
+    job |= {"mtime": "Wed Nov 16 06:00:00 2016", "estimated": estimated}
     state = judge(STATES, SiteLook(claimed=True), read.read_jobs(json.dumps({"Jobs": {"8.vbox": job}}))[f"{KEY}8"])
     assert state
     assert state.end
     assert (state.end.kind, state.end.detail) == (EndKind.CANCELLED, "it had not started")
+    assert state.started is None
 
 
 @pytest.mark.parametrize(("types", "is_own"), [("u", True), ("o", False), ("s", False), ("uo", False)])

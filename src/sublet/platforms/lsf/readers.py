@@ -153,11 +153,18 @@ def read_takes(text: str, now: datetime) -> tuple[Take, ...]:
     for record in list_records(text):
         start = moment(str(record.get("START_TIME", "")))
         if record.get("STAT") in ("RUN", "USUSP", "SSUSP") and start:
-            limit = str(record.get("RUNTIMELIMIT", "")).split(".")[0].split()
-            time = timedelta(minutes=int(limit[0])) if limit and limit[0].isdecimal() else A_DAY
-            end = max(start + time, now + timedelta(minutes=1))
+            end = max(start + read_limit(str(record.get("RUNTIMELIMIT", ""))), now + timedelta(minutes=1))
             takes += [Take(host, start, end, cores=cores) for host, cores in _hosts(str(record.get("EXEC_HOST", "")))]
     return tuple(takes)
+
+
+def read_limit(text: str) -> timedelta:
+    """Read a job's limit: `120.0 min`, or `02:00:00` where a site shows times so; a day if it has none."""
+    if match := re.match(r"(\d+):(\d\d):(\d\d)", text):
+        hours, minutes, seconds = map(int, match.groups())
+        return timedelta(hours=hours, minutes=minutes, seconds=seconds)
+    match = re.match(r"\d+", text)
+    return timedelta(minutes=int(match[0])) if match else A_DAY
 
 
 def _hosts(text: str) -> list[tuple[str, int]]:

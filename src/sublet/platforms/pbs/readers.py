@@ -117,7 +117,7 @@ def _row(number: str, key: str, job: Mapping[str, Any]) -> QueueRow:
         name=key,
         state=describe_end(status or 0, comment, str(job.get("substate", ""))) if is_over else state,
         reason=_find_holder(job) if state == HOLD else comment.removeprefix("Not Running: ").strip(),
-        start=moment(job.get("stime")) or moment(estimated.get("start_time")),
+        start=moment(job.get("stime")) or (None if is_over else moment(estimated.get("start_time"))),
         end=moment(job.get("mtime")) if is_over else None,
         queue=str(job.get("queue", "")),
         nodes=str(job.get("exec_host", "")),
