@@ -129,7 +129,8 @@ def test_results_keep_whatever_is_in_their_names() -> None:
 
 def test_types_of_gpus_are_read_and_asked_for_by_gres() -> None:
     assert read.gpu_types("gpu:a100:4(S:0-1),gpu:v100-32g:2,gpu:2,shard:8") == ("a100", "v100-32g")
-    assert read.gpu_types("gpu:4") == read.gpu_types("(null)") == ()
+    assert read.gpu_types("gpu:3090:8(S:0-1),gpu:h100:no_consume:4") == ("3090", "h100")
+    assert read.gpu_types("gpu:no_consume:4") == read.gpu_types("gpu:4") == read.gpu_types("(null)") == ()
     [typed, plain] = read.read_nodes("c1|q|8|1:8:1|1000|gpu:a100:2|idle|0\nc2|q|8|1:8:1|1000|gpu:2|idle|0\n")
     assert of_type([typed, plain], "a100") == [typed]
     assert of_type([typed, plain], "") == [typed, plain]

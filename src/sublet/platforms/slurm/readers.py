@@ -59,7 +59,8 @@ def gpus(gres: str) -> int:
 
 def gpu_types(gres: str) -> tuple[str, ...]:
     """Return the GPU types in `gpu:a100:4(S:0-1),gpu:2,shard:8`; GPUs without a type are left out."""
-    return tuple(dict.fromkeys(re.findall(r"(?:^|,)(?:gres/)?gpu:([^:,()]*[^\d:,()][^:,()]*):\d+", gres)))
+    named = re.findall(r"(?:^|,)(?:gres/)?gpu:(?!no_consume:)([^:,()]+)(?::no_consume)?:\d+", gres)
+    return tuple(dict.fromkeys(named))
 
 
 def hosts(text: str) -> tuple[str, ...]:
