@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -53,6 +54,21 @@ def test_a_host_has_its_slots_and_all_that_it_gives_out_whatever_is_used_now() -
     assert (queue.queue.name, queue.queue.default, queue.queue.max_time, queue.environments) == (
         *("all.q", True, None, ("smp",)),
     )
+
+
+@pytest.mark.parametrize(
+    ("value", "count"),
+    [("4(cuda0 cuda1 cuda2 cuda3)", 4), ("4(0 1 2 3),scratch=1G", 4), ("2.000000", 2), ("NONE", 0), ("TRUE", 0)],
+)
+def test_gpus_with_names_are_counted(value: str, count: int) -> None:
+    texts = {name: recorded(name) for name in ("nodes", "hosts", "queues", "environments", "complexes")}
+    texts["hosts"] = texts["hosts"].replace("gpu=2,", f"gpu={value},")
+    texts["complexes"] = re.sub(r"^gpu .*$", "gpu gpu RSMAP <= YES HOST 0 0 NONE", texts["complexes"], flags=re.M)
+    assert "RSMAP" in texts["complexes"]
+    [node] = read_site(texts).nodes
+    assert node.node.gpus == count
+    wish = GridWish("all.q", Amounts(Shape(2, 0, gpus=1), time=HOUR), "smp")
+    assert "gpu=1" in words_for(wish, read.read_complexes(texts["complexes"]), SchedulerOptions())
 
 
 def test_a_queue_that_is_away_on_a_host_can_not_be_used_and_limits_of_queues_are_read() -> None:

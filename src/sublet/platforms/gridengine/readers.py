@@ -16,6 +16,7 @@ NONE = frozenset({"", "NONE", "none"})
 MEMORY = ("h_vmem", "m_mem_free", "mem_free", "virtual_free", "h_rss", "mem_req")  # sites' names for memory
 GPU = ("gpu", "gpus", "ngpus", "cuda")
 DISK = ("scratch", "tmpfs", "disk", "localdisk", "tmp_free")
+CONSUMED = frozenset({"YES", "JOB", "HOST"})
 CLOSED = frozenset("ds")  # an operator disabled or suspended it
 AWAY = frozenset("uEdDc")  # of a queue's state on a host: unknown, error, disabled, by a calendar
 
@@ -24,6 +25,12 @@ def read_size(text: str) -> int:
     """Read bytes in `3.9G` or `512M`; 0 if it isn't a size."""
     match = re.fullmatch(r"([\d.]+)([KMGTkmgt]?)", text.strip())
     return int(float(match[1]) * UNITS.get(match[2], 1)) if match else 0
+
+
+def read_count(text: str) -> int:
+    """Read a number, as `4` or `4.000000`; of what has names, as `4(cuda0 cuda1`, the number alone."""
+    match = re.match(r"\d+", text.strip())
+    return int(match[0]) if match else 0
 
 
 def read_length(text: str) -> timedelta | None:
@@ -51,15 +58,13 @@ class Complex:
 
     name: str
     kind: str  # INT, MEMORY, BOOL, …
-    each: bool  # requested per slot; otherwise per job
+    each: bool  # requested per slot; otherwise per job, or per host
 
 
 def read_complexes(text: str) -> dict[str, Complex]:
     """Read the consumable complexes in `qconf -sc`."""
     rows = [line.split() for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    return {
-        row[0]: Complex(row[0], row[2], row[5] == "YES") for row in rows if len(row) >= 8 and row[5] in ("YES", "JOB")
-    }
+    return {row[0]: Complex(row[0], row[2], row[5] == "YES") for row in rows if len(row) >= 8 and row[5] in CONSUMED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +166,7 @@ def _read_host(
     if not slots:
         return None
     memory = next((read_size(values[name]) for name in (*MEMORY, "mem_total") if read_size(values.get(name, ""))), 0)
-    gpus = next((int(float(values[name])) for name in GPU if values.get(name)), 0)
+    gpus = next((read_count(values[name]) for name in GPU if values.get(name)), 0)
     disk = next((read_size(values[name]) for name in DISK if values.get(name)), 0)
     is_here = any(not set(each.get("state_string", "")) & AWAY for each in queues.values())
     node = Node(host.get("name", ""), slots, memory, gpus, disk)
