@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import json
 import subprocess
@@ -109,6 +110,19 @@ def test_a_wait_that_was_too_short_is_a_timeout_error(serve: Serve) -> None:
     assert Client(url).session(caught.value.session).phase == "RUNNING", "it goes on, and is found by what was raised"
     assert caught.value.advice
     assert "RUNNING" in str(caught.value)
+
+
+@pytest.mark.parametrize("timeout", ["10m", float("nan")])
+def test_what_is_no_timeout_is_refused_before_anything_is_booked(serve: Serve, timeout: Any) -> None:
+    url, canned = serve(an_offer())
+    with pytest.raises(BadRequest, match=f"timeout: {timeout} is no number of seconds") as caught:
+        Client(url).run(run="true", timeout=timeout)
+    assert "timedelta(minutes=10)" in caught.value.advice
+    with pytest.raises(BadRequest, match="no number of seconds"):
+        asyncio.run(AsyncClient(url).run(run="true", timeout=timeout))
+    assert canned.heard == []
+    with pytest.raises(BadRequest, match="no number of seconds"):
+        Client(url).session(ID).wait(timeout)
 
 
 @pytest.mark.anyio

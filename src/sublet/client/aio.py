@@ -29,7 +29,7 @@ from sublet.client.annex_facts import lease_ask
 from sublet.client.call import Call
 from sublet.client.choosing import find_taken, keep_open, take_offer
 from sublet.client.documents import Document, document_of
-from sublet.client.following import Steps, Timeout
+from sublet.client.following import Steps, Timeout, read_timeout
 from sublet.client.paging import SessionPages
 from sublet.client.sweeps import sweep_document
 from sublet.client.wishes import Filters, SweepWishes, Wishes, Word, show_words
@@ -124,6 +124,7 @@ class AsyncClient:
 
             session = await client.run(run=["python", "sim.py"], cores=2, time="10m")
         """
+        seconds = read_timeout(timeout)  # before anything is booked
         asked = await self._prepare(document, wishes)
         view = await self.do(offers.ask(asked, firm=True, key=key))
         if before := find_taken(view):
@@ -131,7 +132,7 @@ class AsyncClient:
         else:
             async with AsyncOffers(self, keep_open(view)) as offered:
                 session = await take_offer(offered, asked, choose).accept()
-        return await session.wait(timeout) if wait else session
+        return await session.wait(seconds) if wait else session
 
     @show_words(SweepWishes)
     async def sweep(

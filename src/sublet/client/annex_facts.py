@@ -11,7 +11,7 @@ from sublet.annexes.calls import annexes
 from sublet.annexes.views.annexes import OWN_LINES, AnnexView, DetailsView, LeaseAsk, LeaseView
 from sublet.booking.model.amounts import parse_duration, parse_memory
 from sublet.booking.model.scheduler import scheduler_specs
-from sublet.client.following import FIRST_PAUSE, LONGEST_PAUSE, Pause, Steps
+from sublet.client.following import FIRST_PAUSE, LONGEST_PAUSE, Pause, Steps, read_timeout
 from sublet.kernel.errors import LeaseRefused, NotUpYet
 
 PARSERS: dict[str, Callable[[str], Any]] = {
@@ -68,7 +68,7 @@ def lease_name(annex: str, number: int | None) -> str:
 
 def until_up(name: str, timeout: timedelta | float | None) -> Steps[AnnexView]:
     """Poll an annex until all nodes of all its leases have reported; raise LeaseRefused if it has no lease left."""
-    seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
+    seconds = read_timeout(timeout)
     deadline = None if seconds is None else time.monotonic() + seconds
     pause = FIRST_PAUSE
     while True:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import codecs
+import math
 import time
 from collections.abc import Generator
 from dataclasses import dataclass
 from datetime import timedelta
+from numbers import Real
 from typing import Any, TypeVar
 
 from sublet.booking.calls import sessions
+from sublet.booking.model.amounts import quote_value
 from sublet.booking.model.phases import OVER
 from sublet.booking.views.sessions import SessionView
 from sublet.client.call import Call, HttpAnswer
-from sublet.kernel.errors import NotOverYet, ServiceUnreachable
+from sublet.kernel.errors import BadRequest, NotOverYet, ServiceUnreachable
 
 T = TypeVar("T")
 Timeout = float | timedelta  # seconds, or a duration
@@ -32,9 +35,20 @@ class Pause:
 Steps = Generator[Call[Any] | Pause, Any, T]  # yields what to do, receives the answers, returns the result
 
 
+def read_timeout(timeout: Timeout | None) -> float | None:
+    """Return a timeout in seconds; raise BadRequest for anything else, as the text of a duration."""
+    seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
+    if seconds is not None and (not isinstance(seconds, Real) or math.isnan(seconds)):  # NumPy's numbers are Real
+        raise BadRequest(
+            detail=f"timeout: {quote_value(timeout)} is no number of seconds",
+            hint="For ten minutes: timeout=600, or timeout=timedelta(minutes=10).",
+        )
+    return seconds
+
+
 def until_over(id: str, timeout: Timeout | None) -> Steps[SessionView]:
     """Poll a session, with growing pauses, until it has ended."""
-    seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
+    seconds = read_timeout(timeout)
     deadline = None if seconds is None else time.monotonic() + seconds
     pause = FIRST_PAUSE
     while True:

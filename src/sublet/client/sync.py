@@ -25,7 +25,7 @@ from sublet.client.annexes import Annex
 from sublet.client.call import Call
 from sublet.client.choosing import find_taken, keep_open, take_offer
 from sublet.client.documents import Document, document_of
-from sublet.client.following import Timeout
+from sublet.client.following import Timeout, read_timeout
 from sublet.client.link import Link
 from sublet.client.paging import SessionPages
 from sublet.client.sweeps import sweep_document
@@ -146,6 +146,7 @@ class Client:
             session = client.run(run=["python", "sim.py"], cores=2, time="10m")
             print(session.exit_code, session.result('out.csv').text())
         """
+        seconds = read_timeout(timeout)  # before anything is booked
         asked = self._prepare(document, wishes)
         view = self.do(offers.ask(asked, firm=True, key=key))
         if before := find_taken(view):
@@ -153,7 +154,7 @@ class Client:
         else:
             with Offers(self, keep_open(view)) as offered:
                 session = take_offer(offered, asked, choose).accept()
-        return session.wait(timeout) if wait else session
+        return session.wait(seconds) if wait else session
 
     @show_words(SweepWishes)
     def sweep(
