@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from fcntl import ioctl
 from pathlib import Path
 from termios import TIOCSWINSZ
@@ -159,7 +160,18 @@ def test_run_shows_the_address_alone_when_it_is_ready(type_in: Type, canned: Ser
 def test_a_session_to_connect_to_that_is_detached_says_how_to_attach(type_in: Type, canned: Serve) -> None:
     lab = replace(a_session(), kind="interactive", phase="ACCEPTED")
     canned({"POST /v1/offersets": Said(a_yes(an_offer())), f"POST /v1/sessions/{ID}/accept": Said(lab)})
-    assert "sublet attach 3f2a91c0" in type_in("run", "-d", "--interactive", "shell").err
+    assert (
+        "keeps running. Connect to it with: sublet attach 3f2a91c0"
+        in type_in("run", "-d", "--interactive", "shell").err
+    )
+
+
+def test_a_detached_session_that_starts_later_is_not_said_to_run(type_in: Type, canned: Serve) -> None:
+    start = datetime.now(UTC) + timedelta(hours=14, minutes=30)
+    later = replace(a_session(), phase="WAITING", start=start, started=None)
+    canned({"POST /v1/offersets": Said(a_yes(an_offer())), f"POST /v1/sessions/{ID}/accept": Said(later)})
+    said = type_in("run", "-d", "--start", "in 14h", "--", "true").err.splitlines()[-1]
+    assert re.fullmatch(r"It starts .* \(in 14 h \d+ min\)\. Follow it with: sublet logs -f 3f2a91c0", said), said
 
 
 def test_attach_waits_for_a_session_that_has_not_started(type_in: Type, canned: Serve) -> None:

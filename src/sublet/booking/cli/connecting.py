@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from sublet.booking.views.sessions import ConnectorView, SessionView
+from datetime import datetime, timedelta
 
+from sublet.booking.views.sessions import ConnectorView, SessionView
+from sublet.cli.texts import when
+
+SOON = timedelta(seconds=10)
 SHELL = "uri:shell"
 NOUNS = {"uri:jupyter-lab": "JupyterLab", SHELL: "The shell", "uri:desktop": "The desktop", "uri:code": "VS Code"}
 NOUNS |= {"uri:rstudio": "RStudio", "uri:web": "The application"}
@@ -24,10 +28,12 @@ def ready_lines(view: SessionView) -> list[str]:
     return lines
 
 
-def advice_for(view: SessionView) -> str:
-    """Say how to get back to a session that keeps running."""
+def advice_for(view: SessionView, now: datetime) -> str:
+    """Say how to get back to a session that keeps running, or starts later."""
+    is_later = view.started is None and view.start is not None and view.start - now >= SOON
+    goes_on = f"It starts {when(view.start, now)}" if is_later else "It keeps running"
     verb = "Connect to it" if view.kind == "interactive" else "Follow it"
-    return f"It keeps running. {verb} with: sublet {command_for(view)}"
+    return f"{goes_on}. {verb} with: sublet {command_for(view)}"
 
 
 def command_for(view: SessionView) -> str:

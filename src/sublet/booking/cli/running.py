@@ -6,7 +6,7 @@ import shlex
 import sys
 import threading
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import IO, Any
 
 import click
@@ -14,7 +14,7 @@ import click
 from sublet.booking.calls import offers, sessions
 from sublet.booking.cli.asking import KEEP_OFFERS, causes, price, show_answer, split
 from sublet.booking.cli.choosing import choose_offer, prefer_option
-from sublet.booking.cli.connecting import advice_for, ready_lines
+from sublet.booking.cli.connecting import SOON, advice_for, ready_lines
 from sublet.booking.cli.fetching import Destination, check_folder, fetch_all, overwrite_option
 from sublet.booking.cli.leaving import settle_interrupt
 from sublet.booking.cli.offers import giving_back
@@ -42,7 +42,6 @@ from sublet.kernel.errors import SubletError
 EXIT_CODES = {"timeout": 124, "not-started": 127, "cancelled": 130, "out-of-memory": 137}
 OWN_CODE = {"out-of-memory", "disk-full"}  # ends with which a program may still have an exit code of its own
 LOOK_EVERY = 0.5  # seconds
-SOON = timedelta(seconds=10)
 REPEAT = 60.0  # seconds until the same message is shown again
 
 
@@ -169,7 +168,7 @@ def follow_to_end(
     """Follow a session to its end, or with `detach` only print its id; return the exit code."""
     if detach:
         out.show(session, lambda: [session.short], lambda: [session.short])
-        out.note(advice_for(session))
+        out.note(advice_for(session, datetime.now(UTC)))
         interrupts.release()
         return 0
     try:
