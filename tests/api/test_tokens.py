@@ -108,8 +108,12 @@ async def test_a_revoked_token_is_worthless_at_once_and_its_last_use_is_listed(
     transport = httpx2.ASGITransport(app=elsewhere)
     async with httpx2.AsyncClient(transport=transport, base_url="http://b", headers=client.headers) as other:
         assert (await ann.delete(f"/v1/tokens/{token['id']}")).status_code == 204
-        assert (await client.get("/v1/whoami")).status_code == 401
+        refused = await client.get("/v1/whoami")
+        assert (refused.status_code, refused.json()["code"]) == (401, "not-signed-in")
+        assert refused.json()["detail"] == "This token is unknown, was revoked, or has expired.", "there was one"
         assert (await other.get("/v1/whoami")).status_code == 401
+    without = await callers.with_headers({})
+    assert (await without.get("/v1/whoami")).json()["detail"] == "This needs a token."
     entries = await service.store.read(lambda tx: tx.audit.list(noun="token", name=token["id"]))
     assert [entry.action for entry in entries] == ["token.make", "token.revoke"]
     assert token["token"] not in str(entries)

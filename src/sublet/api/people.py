@@ -24,6 +24,7 @@ MOST_REMEMBERED = 1000
 NEEDS_FACTOR = (
     "Your role, {role}, counts once you have a second factor: `sublet person totp on`, or on the page of your account."
 )
+NOT_KNOWN = "This token is unknown, was revoked, or has expired."
 VALID_COUNTS = "A valid token still works; only wrong ones are limited."
 ON_SOCKET = "sublet.on_socket"  # set in the scope by the server, for connections on the Unix socket
 
@@ -82,7 +83,8 @@ async def person_by(request: Request, secret: str) -> Person:
     if person is None:
         if secret:  # only wrong tokens count, so that a valid one is never locked out by a neighbour's
             service.throttle.spend("wrong_tokens_per_host", neighbours(host_of(request)), VALID_COUNTS)
-        raise NotSignedIn(hint=f"sublet login {base_of(request)}" if service.people.signing_in.knows_people else "")
+        hint = f"sublet login {base_of(request)}" if service.people.signing_in.knows_people else ""
+        raise NotSignedIn(NOT_KNOWN if secret else "", hint=hint)
     check_scope(request, person)
     check_query(request)
     return person
