@@ -24,6 +24,7 @@ from sublet.platforms.batch.states import SiteLook, judge
 from sublet.platforms.pbs import commands as to
 from sublet.platforms.pbs import readers as read
 from sublet.platforms.pbs.options import PbsWish, words_for
+from sublet.platforms.pbs.platform import Pbs
 from sublet.platforms.pbs.queues import read_queues
 from sublet.platforms.pbs.states import STATES
 from sublet.reach.port import Outcome
@@ -175,9 +176,29 @@ def test_offers_follow_what_runs_and_say_why_not() -> None:
 def test_what_is_asked_is_said_in_its_words() -> None:
     amounts = Amounts(Shape(4, 3 << 30, gpus=1), nodes=2, time=HOUR, parts=3)
     assert words_for(PbsWish("workq", amounts, NOW), SchedulerOptions(project="p1")) == (
+        *("-r", "y"),  # PBS refuses arrays otherwise
         *("-l", "select=2:ncpus=4:mpiprocs=4:mem=3072mb:ngpus=1", "-l", "walltime=01:02:00", "-l", "place=scatter"),
         *("-q", "workq", "-P", "p1", "-a", "201611160630.00", "-J", "0-2"),
     )
+
+
+def test_what_a_site_requires_of_every_job_is_added_and_nothing_that_sublet_says_itself() -> None:
+    site = Pbs(name="site", options=("-A my-project", "-l filesystems=home:eagle"))
+    words = words_for(PbsWish("", Amounts(Shape(1, 0), time=HOUR)), SchedulerOptions(), site.options)
+    assert words[-4:] == ("-A", "my-project", "-l", "filesystems=home:eagle")
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["-l walltime=1:00:00", "-l select=1", "-N name", "-A a b", "-v X=1", "-l a=b -W x=y", "-A a\n", "-l a=$(b)"],
+)
+def test_other_options_can_not_be_added(option: str) -> None:
+    with pytest.raises(ValueError, match="can't be added"):
+        Pbs(name="site", options=(option,))
+
+
+def test_a_job_that_is_no_array_is_never_run_again() -> None:
+    assert words_for(PbsWish("", Amounts(Shape(1, 0), time=HOUR)), SchedulerOptions())[:2] == ("-r", "n")
 
 
 def test_a_host_that_is_several_vnodes_is_one_node_without_those_that_are_away() -> None:

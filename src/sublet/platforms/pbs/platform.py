@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import ClassVar
+from typing import Annotated, ClassVar
+
+from pydantic import AfterValidator, Field
 
 from sublet.booking.model.job import Job
 from sublet.platforms.batch.job import Submission
@@ -18,7 +20,7 @@ from sublet.platforms.batch.scheduler import Answers, Scheduler
 from sublet.platforms.batch.site import SiteNode, SiteQueue
 from sublet.platforms.pbs import commands as to
 from sublet.platforms.pbs import readers as read
-from sublet.platforms.pbs.options import PbsWish, words_for
+from sublet.platforms.pbs.options import PbsWish, check_options, words_for
 from sublet.platforms.pbs.queues import read_queues
 from sublet.platforms.pbs.scheduler import PBS
 
@@ -29,6 +31,10 @@ class Pbs(QueuedPlatform):
     kind: ClassVar[str] = "pbs"
     scheduler: ClassVar[Scheduler] = PBS
     starts_each_node: ClassVar[bool] = True
+    options: Annotated[tuple[str, ...], AfterValidator(check_options)] = Field(
+        default=(),
+        description="More options for qsub, which some sites require: `-A myproject`, `-l filesystems=home:eagle`.",
+    )
     limit_stays: ClassVar[str] = "only an operator changes the walltime of a job that runs"
 
     def _read_site(self, answers: Answers) -> tuple[Sequence[SiteQueue], Sequence[SiteNode]]:
@@ -45,4 +51,5 @@ class Pbs(QueuedPlatform):
 
     def _write_submission(self, job: Job, queue: str, project: str) -> Submission:
         wish = PbsWish(queue, job.amounts, job.begin)
-        return Submission(words_for(wish, replace(job.scheduler, project=project)), job.amounts, wish.limit)
+        words = words_for(wish, replace(job.scheduler, project=project), self.options)
+        return Submission(words, job.amounts, wish.limit)

@@ -3,7 +3,7 @@
 
 submit_job() {
     case $dir in *[,=\\\"\']*) echo "a path with a comma, a quote or an equals sign can't be told to PBS: $dir" >&2; return 1 ;; esac
-    exec qsub -N "s-$key" -r n -j oe -o "$dir/pbs.log" -v "SUBLET_DIRECTORY=$dir" "$@" ./job.sh
+    exec qsub -N "s-$key" -j oe -o "$dir/pbs.log" -v "SUBLET_DIRECTORY=$dir" "$@" ./job.sh
 }
 
 read_id() {
