@@ -243,6 +243,17 @@ def test_names_that_look_like_numbers_and_single_backslashes_are_read() -> None:
     assert read.read_jobs(text)["a"].state == "R"
 
 
+@pytest.mark.parametrize(
+    "word", ["0x1F", ".5", "+1", "1.", "nan", "-inf", "NaN", "Infinity", "007", "1e5", "-0.5", "00"]
+)
+def test_names_that_c_reads_as_numbers_stand_without_quotation_marks(word: str) -> None:
+    first = f'{{"Job_Name":{word}, "comment":"is ,:{word}, {{{word}}}", "Variable_List": {{"A":{word}, "B":true}}}}'
+    second = f'{{"Job_Name": "s-a", "job_state": "R", "comment":"x \\": {word}, y"}}'
+    text = f'{{"Jobs": {{"9.vbox": {first}, "10.vbox": {second}}}}}'
+    assert read.read_jobs(text)["a"].reason == f'x ": {word}, y'
+    assert read.read_json(text)["Jobs"]["9.vbox"]["comment"] == f"is ,:{word}, {{{word}}}"
+
+
 def test_an_answer_that_can_not_be_read_is_no_answer() -> None:
     cut = Outcome(0, recorded("jobs")[:700].encode(), b"")
     with pytest.raises(PlatformUnreachable, match="PBS's answer can't be read"):

@@ -18,16 +18,25 @@ AWAY = re.compile(r"down|offline|unknown|stale|maintenance|provisioning|initiali
 MENDS = (  # faults in the JSON of some versions → what it was to be
     (re.compile(r",(\s*[}\]])"), r"\1"),
     (re.compile(r'\\(?:(["\\/bfnrt]|u[0-9a-fA-F]{4})|)'), lambda match: match[0] if match[1] else r"\\"),
-    (re.compile(r'(":\s*)(0\d+)(?=\s*[,}\]])'), r'\1"\2"'),
+    (re.compile(r'"(?:[^"\\]|\\.)*"|[^\s"{}\[\],:]+'), lambda match: write_word(match[0])),
 )
+PLAIN = re.compile(r'".*|-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?|true|false|null', re.DOTALL)
 A_DAY = timedelta(days=1)  # for a job without a walltime
 MARK = "s-"  # before a session's key: names must begin with a letter
+
+
+def write_word(word: str) -> str:
+    """Return a string, number or name of JSON as it is, and anything else as a string.
+
+    PBS writes all that C reads as a number without quotation marks: 007, 0x1F, .5, +1, nan.
+    """
+    return word if PLAIN.fullmatch(word) else f'"{word}"'
 
 
 def read_json(text: str) -> dict[str, Any]:
     """Parse what a command printed, with what some versions get wrong; raise ValueError if it can't be read.
 
-    They print text before it, commas after a last value, single backslashes, and names such as 007 as numbers.
+    They print text before it, commas after a last value, single backslashes, and names such as 007 or nan as numbers.
     """
     body = text[text.find("{") :] if "{" in text else "{}"
     for wrong, right in MENDS:
