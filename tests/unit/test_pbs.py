@@ -173,6 +173,31 @@ def test_offers_follow_what_runs_and_say_why_not() -> None:
     assert "takes no jobs now" in reasons[1].message
 
 
+def running(hosts: str, vnodes: str, place: str = "scatter") -> str:
+    job = {"job_state": "R", "stime": "Wed Nov 16 06:00:00 2016", "exec_host": hosts, "exec_vnode": vnodes}
+    return json.dumps({"Jobs": {"1.vbox": job | {"Resource_List": {"walltime": "02:00:00", "place": place}}}})
+
+
+def test_what_jobs_have_is_read_with_gpus_and_all_vnodes_of_a_chunk() -> None:
+    text = running("c1/0*12+c2/3", "(c1[0]:ncpus=8:ngpus=2:mem=8192mb+c1[1]:ncpus=4:ngpus=1)+(c2:ncpus=1)")
+    assert [(take.where, take.cores, take.gpus) for take in read.read_takes(text, NOW)] == [("c1", 12, 3), ("c2", 1, 0)]
+    assert [(take.where, take.cores) for take in read.read_takes(running("c1/0*2", ""), NOW)] == [("c1", 2)]
+
+
+def test_a_job_that_has_its_nodes_for_itself_has_all_of_them() -> None:
+    nodes = {name: Node(name, 64, 0, 4) for name in ("c1", "c2")}
+    described = {
+        "c1": {"sharing": "default_excl", "resources_available": {"host": "c1"}},
+        "c2": {"sharing": "default_shared"},
+    }
+    exclusive = read.read_exclusive(json.dumps({"nodes": described}))
+    assert exclusive == {"c1"}
+    both = running("c1/0+c2/0", "(c1:ncpus=1)+(c2:ncpus=1)")
+    assert [take.cores for take in read.read_takes(both, NOW, nodes, exclusive)] == [64, 1]
+    alone = running("c1/0+c2/0", "(c1:ncpus=1)+(c2:ncpus=1)", place="scatter:exclhost")
+    assert [(take.cores, take.gpus) for take in read.read_takes(alone, NOW, nodes)] == [(64, 4), (64, 4)]
+
+
 def test_what_is_asked_is_said_in_its_words() -> None:
     amounts = Amounts(Shape(4, 3 << 30, gpus=1), nodes=2, time=HOUR, parts=3)
     assert words_for(PbsWish("workq", amounts, NOW), SchedulerOptions(project="p1")) == (

@@ -46,8 +46,11 @@ class Pbs(QueuedPlatform):
         outcome = await self.reach.run(to.to_plan())
         if outcome.code:
             raise self.failures.explain(outcome)
-        takes = self.failures.read(lambda: read.read_takes(outcome.text, now))
-        return SitePlan(self._list_nodes(), takes)
+        nodes = self._list_nodes()
+        sizes = {each.node.name: each.node for each in nodes}
+        exclusive = read.read_exclusive(self._surveyor.said.get("nodes", ""))
+        takes = self.failures.read(lambda: read.read_takes(outcome.text, now, sizes, exclusive))
+        return SitePlan(nodes, takes)
 
     def _write_submission(self, job: Job, queue: str, project: str) -> Submission:
         wish = PbsWish(queue, job.amounts, job.begin)

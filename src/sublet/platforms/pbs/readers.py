@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -22,6 +22,7 @@ MENDS = (  # faults in the JSON of some versions → what it was to be
 )
 PLAIN = re.compile(r'".*|-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?|true|false|null', re.DOTALL)
 A_DAY = timedelta(days=1)  # for a job without a walltime
+NO_NODES: Mapping[str, Node] = {}
 MARK = "s-"  # before a session's key: names must begin with a letter
 
 
@@ -141,19 +142,48 @@ def _find_holder(job: Mapping[str, Any]) -> str:
     return BY_OTHERS if set(str(job.get("Hold_Types", ""))) & set("osp") else HOLD
 
 
-def read_takes(text: str, now: datetime) -> tuple[Take, ...]:
-    """Return what everybody's running jobs have of the nodes, until the end of their walltime."""
+def read_exclusive(text: str) -> frozenset[str]:
+    """Return the hosts in `pbsnodes -a -F json` that a job has for itself, however little it asks for."""
+    nodes = (read_json(text).get("nodes") or {}).items()
+    return frozenset(_node(name, node).node.name for name, node in nodes if "excl" in str(node.get("sharing", "")))
+
+
+def read_takes(
+    text: str, now: datetime, nodes: Mapping[str, Node] = NO_NODES, exclusive: Container[str] = ()
+) -> tuple[Take, ...]:
+    """Return what everybody's running jobs have of the nodes, until the end of their walltime.
+
+    A job that shares no nodes, or runs on `exclusive` ones, has the whole of each.
+    """
     takes: list[Take] = []
     for job in (read_json(text).get("Jobs") or {}).values():
         start = moment(job.get("stime"))
         if job.get("job_state") in ("R", "E", "S") and start:
-            time = read_length((job.get("Resource_List") or {}).get("walltime")) or A_DAY
-            end = max(start + time, now + timedelta(minutes=1))
-            takes += [Take(host, start, end, cores=cores) for host, cores in _hosts(str(job.get("exec_host", "")))]
+            asked: Mapping[str, Any] = job.get("Resource_List") or {}
+            end = max(start + (read_length(asked.get("walltime")) or A_DAY), now + timedelta(minutes=1))
+            is_alone = "excl" in str(asked.get("place", ""))
+            for host, cores, gpus in _list_chunks(job):
+                node = nodes.get(host) if is_alone or host in exclusive else None
+                sizes = (node.cores, node.gpus) if node else (cores, gpus)
+                takes.append(Take(host, start, end, cores=sizes[0], gpus=sizes[1]))
     return tuple(takes)
 
 
-def _hosts(text: str) -> list[tuple[str, int]]:
-    """Return the hosts in `c1/0*4+c2/1*4`, and the cores on each."""
-    matches = re.findall(r"([^/+]+)/\d+(?:\*(\d+))?", text)
-    return [(host, int(cores or 1)) for host, cores in matches]
+def _list_chunks(job: Mapping[str, Any]) -> list[tuple[str, int, int]]:
+    """Return each chunk of a job: its host, cores and GPUs.
+
+    `exec_host` is like `c1/0*4+c2/1*4`; `exec_vnode` has as many parts, like `(c1:ncpus=4:ngpus=1)+(c2[0]:ncpus=4)`.
+    """
+    hosts = [
+        (host, int(cores or 1))
+        for host, cores in re.findall(r"([^/+]+)/\d+(?:\*(\d+))?", str(job.get("exec_host", "")))
+    ]
+    chunks = re.findall(r"\(([^()]*)\)", str(job.get("exec_vnode", "")))
+    if len(chunks) != len(hosts):
+        return [(host, cores, 0) for host, cores in hosts]
+    pairs = zip(hosts, chunks, strict=True)
+    return [(host, _sum(chunk, "ncpus") or cores, _sum(chunk, "ngpus")) for (host, cores), chunk in pairs]
+
+
+def _sum(chunk: str, name: str) -> int:
+    return sum(map(int, re.findall(rf":{name}=(\d+)", chunk)))
