@@ -55,6 +55,7 @@ from sublet.booking.platforms.probing import Probing
 from sublet.booking.platforms.systems import OwnSystems
 from sublet.booking.presenter import Presenter
 from sublet.booking.price_book import PriceBook
+from sublet.booking.recorded_clock import is_clock_doubted
 from sublet.booking.rerun import Rerun
 from sublet.booking.result_care import ResultCare
 from sublet.booking.result_sendings import ResultSendings
@@ -258,7 +259,9 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
         vault=vault,
         credentials=credentials,
         globus_sign_in=GlobusSignIn(settings, credentials),
-        uploads=UploadCases(UploadTransfers(*of_uploads), Uploads(*of_uploads), UploadCare(store, upload_area)),
+        uploads=UploadCases(
+            UploadTransfers(*of_uploads), Uploads(*of_uploads), UploadCare(store, upload_area, is_clock_doubted)
+        ),
         places=places,
         scratch=ScratchPlaces(store, now, platforms),
         caches=Caches(now, authority, platforms),
@@ -289,9 +292,7 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
         session_notices=SessionNotices(store, presenter, explanations),
         pausing=Pausing(store, now, platforms, presenter, signals, sessions),
         drains=Drains(settings, store, now, platforms, signals, drains_seen, endings),
-        drafts=Drafts(
-            settings, store, now, platforms, presenter, output, catalogue, runs, offers, notices.hooks, direct
-        ),
+        drafts=Drafts(store, now, platforms, presenter, output, catalogue, runs, offers, notices.hooks, direct),
         brokers=brokers,
         broker_outbox=BrokerOutbox(store, now, platforms),
         changes=changes,

@@ -13,11 +13,15 @@ from sublet.app import build_context, build_loop
 from sublet.booking.loop.clock_watch import describe_step, doubts_clock, follow_clock
 from sublet.booking.model.phases import Phase
 from sublet.booking.model.session import Session
+from sublet.data.model.uploads import UploadWish
+from sublet.notices.model.hooks import Hook
+from sublet.people.model.person import Person
 from sublet.platforms.local.platform import Local
 from sublet.platforms.local.shim import clocks
 from sublet.service import Service
 from sublet.store.tx import Tx
 from tests.contract.services import ME, ask, in_phase, over, reach, serving
+from tests.contract.test_service_uploads import pieces
 
 pytestmark = pytest.mark.anyio
 HOUR = timedelta(hours=1)
@@ -60,6 +64,39 @@ async def test_a_clock_that_is_far_ahead_for_a_moment_removes_nothing_for_its_ag
         assert back
         assert service.settings.keep - HOUR < back - service.now() <= service.settings.keep
         assert [file.path for file in (await service.output.results(made.id, ME)).files] == ["out.txt"]
+
+
+async def test_what_people_keep_here_outlasts_a_clock_that_is_far_ahead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clocks, "find_step", lambda: str(tmp_path / "clock"))
+    ann = Person("ann@example.org")
+    async with serving(tmp_path, mode="gateway", loop=False) as service:
+        await service.store.write(lambda tx: follow_clock(tx, [], clocks.offset(), service.now()))
+        uploads = service.uploads
+        upload = await uploads.transfers.begin(ann, UploadWish("rain", "a.txt", 5), "")
+        await uploads.transfers.append(ann, upload.id, 0, pieces(b"hello"))
+        await uploads.transfers.begin(ann, UploadWish("snow", "b.txt", 5), "")
+        draft = await service.drafts.new_draft(ann, {})
+        token, _ = await service.people.tokens.make_token(ann, expires_in=HOUR)
+        in_an_hour = service.now() + HOUR
+        hook = Hook("h", ann.name, "", "https://example.org/", "", (), service.now(), in_an_hour)
+        await service.store.write(lambda tx: tx.hooks.add(hook))
+
+        (tmp_path / "clock").write_text(f"{timedelta(days=900).total_seconds()}")
+        await uploads.care.expire(service.now())
+        other = await service.drafts.new_draft(Person("ben@example.org"), {})
+        await service.people.signing_in.visiting(ann)
+        await service.notices.telling.look_after(service.now())
+        await (service.notices.telling._telling or pytest.fail("there are events"))
+
+        (tmp_path / "clock").write_text("0")
+        assert {kept.name for kept in await uploads.kept.list(ann)} == {"rain", "snow"}
+        assert uploads.kept.area.path(upload.id).read_bytes() == b"hello"
+        assert [each.id for each, _ in await service.drafts.drafts(ann)] == [draft.id] != [other.id]
+        left = await service.store.read(lambda tx: ([one.id for one in tx.tokens.list(ann.name)], tx.hooks.get("h")))
+        assert token.id in left[0]
+        assert left[1]
 
 
 @pytest.mark.parametrize("step", [HOUR, -HOUR])

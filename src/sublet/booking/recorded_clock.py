@@ -9,6 +9,8 @@ from sublet.platforms.local.shim.processes import boot_id
 from sublet.store.tx import Tx
 
 LEAST_STEP = timedelta(seconds=2)  # smaller differences are smooth corrections of the clock
+FAR = timedelta(hours=1)  # a step that may be a mistake
+DOUBTED = timedelta(days=1)  # for how long such a step may be a mistake that nobody has corrected yet
 
 
 def read_recorded_now(tx: Tx, now: datetime) -> datetime:
@@ -23,3 +25,12 @@ def read_recorded_now(tx: Tx, now: datetime) -> datetime:
     if recorded is None or abs(recorded.total_seconds() - clocks.offset()) < LEAST_STEP.total_seconds() / 2:
         return now
     return datetime.fromtimestamp(clocks.steady(), UTC) + recorded
+
+
+def is_clock_doubted(tx: Tx, now: datetime) -> bool:
+    """Whether the clock was set forward lately, maybe by mistake: nothing is deleted for its age then."""
+    boot = boot_id()
+    step, recorded = tx.clocks.last_step(boot), tx.clocks.offset(boot)
+    if recorded is not None and clocks.offset() - recorded.total_seconds() >= FAR.total_seconds():
+        return True  # the loop has not looked yet
+    return step is not None and step.by >= FAR and now - step.at < DOUBTED

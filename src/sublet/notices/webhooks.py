@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from sublet.booking.model.events import Event
 from sublet.booking.model.session import Session
+from sublet.booking.recorded_clock import is_clock_doubted
 from sublet.kernel.calling import Answered, call
 from sublet.kernel.clock import Clock
 from sublet.kernel.errors import SubletError
@@ -60,7 +61,7 @@ class WebhookDelivery:
             now = self.now()
             if self._hooks_forgot is None or abs(now - self._hooks_forgot) >= HOURLY:
                 self._hooks_forgot = now
-                await self.store.write(lambda tx: tx.hooks.forget(now - KEPT))
+                await self.store.write(lambda tx: _forget_old(tx, now))
             if newest != self._heard:
                 while await self._spread():
                     point("hook.spread")
@@ -162,3 +163,8 @@ def _note(tx: Tx, hook: Hook, delivery: Delivery, answer: Answered) -> None:
     if last and not answer.well:
         reason = "it wants no more" if answer.gone else f"{delivery.tries} tries failed, the last so"
         tx.hooks.give_up(hook.id, f"{reason}: {answer.words}")
+
+
+def _forget_old(tx: Tx, now: datetime) -> None:
+    if not is_clock_doubted(tx, now):
+        tx.hooks.forget(now - KEPT)

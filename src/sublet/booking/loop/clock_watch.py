@@ -14,7 +14,7 @@ from typing import Any
 from sublet.booking.loop.context import LoopContext
 from sublet.booking.model.events import EventKind
 from sublet.booking.model.session import Session
-from sublet.booking.recorded_clock import LEAST_STEP
+from sublet.booking.recorded_clock import LEAST_STEP, is_clock_doubted
 from sublet.kernel.log import log
 from sublet.kernel.texts import describe_duration
 from sublet.platforms.local.shim import clocks
@@ -22,8 +22,6 @@ from sublet.platforms.local.shim.processes import boot_id
 from sublet.store.tx import Tx
 
 ALL = 1_000_000
-FAR = timedelta(hours=1)  # a step that may be a mistake
-DOUBTED = timedelta(days=1)  # for how long such a step may be a mistake that nobody has corrected yet
 TIMES = ("start", "until", "started", "ended")
 
 
@@ -87,11 +85,7 @@ class ClockWatch:
 
 async def doubts_clock(context: LoopContext) -> bool:
     """Whether the clock was set forward lately, maybe by mistake: nothing is deleted for its age then."""
-    boot = boot_id()
-    step, recorded = await context.store.read(lambda tx: (tx.clocks.last_step(boot), tx.clocks.offset(boot)))
-    if recorded is not None and clocks.offset() - recorded.total_seconds() >= FAR.total_seconds():
-        return True  # the loop has not looked yet
-    return step is not None and step.by >= FAR and context.now() - step.at < DOUBTED
+    return await context.store.read(lambda tx: is_clock_doubted(tx, context.now()))
 
 
 def describe_step(step: timedelta) -> str:

@@ -16,7 +16,6 @@ from sublet.apps.run_requests import AppWish
 from sublet.apps.runs import AppRuns
 from sublet.booking.best_offer import best_offer
 from sublet.booking.direct import Direct
-from sublet.booking.forgetting import SUBMITTED
 from sublet.booking.model.events import Event
 from sublet.booking.model.giving_way import Precedence
 from sublet.booking.model.phases import OVER
@@ -39,7 +38,6 @@ from sublet.kernel.errors import (
     TooManyDrafts,
     TooManyHooks,
 )
-from sublet.kernel.settings import Settings
 from sublet.notices.hooks import Hooks
 from sublet.notices.model.hooks import MAILTO
 from sublet.people.model.person import Person
@@ -58,7 +56,6 @@ log = structlog.get_logger()
 class Drafts:
     """Manages drafts, for the compatibility layer."""
 
-    settings: Settings
     store: Store
     now: Clock
     platforms: KnownPlatforms
@@ -81,7 +78,6 @@ class Drafts:
         return draft
 
     def _new_draft(self, tx: Tx, draft: Draft) -> None:
-        tx.drafts.forget(draft.created - SUBMITTED, draft.created - self.settings.keep_drafts)
         if tx.drafts.count_open(draft.person) >= MOST_OPEN:
             raise TooManyDrafts(most=MOST_OPEN)
         tx.drafts.add(draft)
