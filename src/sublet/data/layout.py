@@ -18,6 +18,7 @@ from sublet.booking.model.request import Data, Request, Volume
 from sublet.kernel.errors import DataNotThere
 from sublet.kernel.value_names import directory_name
 
+KEEPS_NAMES = ("session", "upload", "ssh", "sftp", "rsync", "rsync+ssh")  # a file of another name is out of a folder
 BROUGHT = "brought.json"  # in a session's directory: size and time of each file, or empty FOLDER/, that was laid out
 
 
@@ -59,17 +60,32 @@ def note_brought(place: Path) -> None:
 def _one_file(data: Data, folder: Path, path: str) -> Path | None:
     """Return the data's only file if the path names that file; None if the path names a folder."""
     entries = sorted(folder.iterdir())
-    location = unquote(urlsplit(data.location).path) if ":" in data.location else data.location
-    if data.unpack or len(entries) != 1 or not entries[0].is_file() or os.path.isdir(location):
+    if len(entries) != 1 or not entries[0].is_file() or not is_file_address(data):
         return None
-    return entries[0] if is_path_of_file(path, entries[0].name, data.location) else None
+    location = "" if urlsplit(data.location).scheme in KEEPS_NAMES else data.location
+    return entries[0] if is_path_of_file(path, entries[0].name, location) else None
 
 
 def is_path_of_file(path: str, name: str, location: str) -> bool:
     """Whether a path names the data's only file, rather than a folder to put the file in."""
-    plain = unquote(urlsplit(location).path) if ":" in location else location
-    wanted, suffix = PurePosixPath(path), PurePosixPath(name).suffix
-    return wanted.name in (name, os.path.basename(plain)) or bool(suffix and wanted.suffix == suffix)
+    return os.path.basename(path) in (name, os.path.basename(_path_of(location))) or ends_like(path, name)
+
+
+def ends_like(path: str, name: str) -> bool:
+    """Whether a path ends like a file's name, as `in.csv` does like `x.csv`."""
+    suffix = PurePosixPath(name).suffix
+    return bool(suffix) and PurePosixPath(path).suffix == suffix
+
+
+def is_file_address(data: Data) -> bool:
+    """Whether data may be a single file by its address: what is only one file may still be the content of a folder."""
+    if data.unpack or data.location.startswith("git+") or data.location.endswith("/"):
+        return False
+    return not os.path.isdir(_path_of(data.location))
+
+
+def _path_of(location: str) -> str:
+    return unquote(urlsplit(location).path) if ":" in location else location
 
 
 def _move(data: Data, source: Path, target: Path) -> None:

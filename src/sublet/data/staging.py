@@ -17,7 +17,7 @@ from sublet.data.bringing import StagingContext, bring_here, tell_progress
 from sublet.data.executables import Movers
 from sublet.data.image_staging import ImageStaging, list_fetched
 from sublet.data.journeys import Journey
-from sublet.data.layout import lay_out, list_laid_out, note_brought
+from sublet.data.layout import ends_like, is_file_address, lay_out, list_laid_out, note_brought
 from sublet.data.model.roads import Road, TakenRoad
 from sublet.data.model.throughput import Hop, Meter, TransferTimes
 from sublet.data.placing import find_file_there, place_all, record_files, travel
@@ -38,7 +38,7 @@ def mounts_of(request: Request, place: Path | None) -> tuple[Mount, ...]:
 
     Data laid out in the working directory needs no mount.
     """
-    data = {item.name for item in request.data}
+    data = {item.name: item for item in request.data}
     mounts = []
     laid = {volume for _, volume in list_laid_out(request)}
     for volume in request.compute.volumes:
@@ -46,7 +46,8 @@ def mounts_of(request: Request, place: Path | None) -> tuple[Mount, ...]:
             continue
         family = "data" if volume.resource in data else "storage"
         source = f"{family}/{directory_name(volume.resource)}"
-        mounts.append(Mount(_file_or_all(source, volume.path, place), volume.path, volume.read_only))
+        source = _file_or_all(source, volume.path, place, data.get(volume.resource))
+        mounts.append(Mount(source, volume.path, volume.read_only))
     seen = {volume.resource for volume in request.compute.volumes}
     mounts += [
         Mount(f"data/{directory_name(item.name)}", f"data/{directory_name(item.name)}")
@@ -56,14 +57,20 @@ def mounts_of(request: Request, place: Path | None) -> tuple[Mount, ...]:
     return tuple(mounts)
 
 
-def _file_or_all(source: str, target: str, place: Path | None) -> str:
-    """Return the single file instead of its directory, if the target path ends in that file's name."""
-    name = os.path.basename(target)
-    if place and name and find_file_there(place, source) == name:
-        return f"{source}/{name}"
-    if place and name and (place / source / name).is_file() and os.listdir(place / source) == [name]:
+def _file_or_all(source: str, target: str, place: Path | None, data: Data | None) -> str:
+    """Return the single file instead of its directory, if the target path names that file."""
+    name = _find_only_file(place, source) if place else ""
+    if name and (name == os.path.basename(target) or (data and is_file_address(data) and ends_like(target, name))):
         return f"{source}/{name}"
     return source
+
+
+def _find_only_file(place: Path, source: str) -> str:
+    """Return the name of the only file in a directory of data, here or on the system; empty if it isn't just one."""
+    if name := find_file_there(place, source):
+        return name
+    names = os.listdir(place / source) if (place / source).is_dir() else []
+    return names[0] if len(names) == 1 and (place / source / names[0]).is_file() else ""
 
 
 async def stage(
