@@ -63,6 +63,7 @@ async def test_a_node_that_was_drained_goes_back_while_the_others_go_on(tmp_path
         lease, _ = await running(service, nodes=2)
         await service.annexes.drains.drain_annex("example", ["c1"], ME)
         now = service.now()
+        await service.annexes.drains.look_after(now + timedelta(days=1))  # by a clock that is set right again
         await service.store.write(lambda tx: tx.pilots.end(lease.id, 1, now, "it was drained"))
 
         async def given() -> Pilot | None:

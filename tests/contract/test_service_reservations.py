@@ -124,6 +124,17 @@ async def test_a_reservation_of_which_nothing_was_written_is_given_up_after_a_wh
         assert cluster.given_up == ["lost"]
 
 
+async def test_a_platform_that_failed_is_tried_again_also_after_the_clock_is_set_back(tmp_path: Path) -> None:
+    async with serving(tmp_path, loop=False) as service:
+        cluster, care = put_cluster(service, is_open=False), care_of(service)
+        now = service.now()
+        cluster.made = {"lost": now - UNWRITTEN}
+        await care.look_after(now + timedelta(days=900))
+        cluster.is_open = True
+        await care.look_after(now)
+        assert cluster.given_up == ["lost"]
+
+
 async def test_a_reservation_under_a_name_that_no_session_can_have_is_a_fault(tmp_path: Path) -> None:
     async with serving(tmp_path, loop=False) as service:
         cluster = put_cluster(service, key="../etc")

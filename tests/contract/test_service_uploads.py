@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,18 @@ async def test_a_gateway_notes_uploads_and_removes_them_with_the_person(tmp_path
         assert await cases.kept.list(ANN) == []
         await cases.care.sweep()
         assert list(cases.kept.area.ids()) == []
+
+
+async def test_uploads_expire_also_after_a_clock_that_was_far_ahead_is_set_back(tmp_path: Path) -> None:
+    async with serving(tmp_path, mode="gateway", loop=False) as service:
+        cases, now = service.uploads, service.now()
+        await cases.care.look_after(now + timedelta(days=900))
+        begun = await cases.transfers.begin(ANN, UploadWish("rain", "a.txt", 5))
+        await cases.transfers.append(ANN, begun.id, 0, pieces(b"hello"))
+        [upload] = await cases.kept.list(ANN)
+        await service.store.write(lambda tx: tx.uploads.keep(upload.id, now - timedelta(seconds=1)))
+        await cases.care.look_after(now)
+        assert await cases.kept.list(ANN) == []
 
 
 async def test_guests_of_a_personal_service_upload_nothing(tmp_path: Path) -> None:

@@ -74,15 +74,19 @@ class AnnexDrains:
         return annex, changed
 
     async def look_after(self, now: datetime) -> None:
-        """Give drained nodes back, at intervals."""
-        if self._drains_looked and now - self._drains_looked < EVERY:
+        """Give drained nodes back, at intervals, also after the clock was set back."""
+        if self._drains_looked and self._drains_looked <= now < self._drains_looked + EVERY:
             return
         self._drains_looked = now
         for lease, pilots in await self.store.read(_find_drained):
-            due = [pilot for pilot in pilots if now >= self._not_before.get((lease.id, pilot.number), now)]
+            due = [pilot for pilot in pilots if self._is_due((lease.id, pilot.number), now)]
             if due:
                 self._not_before |= {(lease.id, node.number): now + AGAIN for node in due}
                 await self._give_back_drained(lease, due)
+
+    def _is_due(self, node: tuple[str, int], now: datetime) -> bool:
+        until = self._not_before.get(node, now)
+        return until != NEVER and not until - AGAIN <= now < until
 
     async def _give_back_drained(self, lease: Lease, pilots: Sequence[Pilot]) -> None:
         session = await self.leases.session_of(lease)

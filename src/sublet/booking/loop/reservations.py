@@ -41,7 +41,8 @@ class ReservationCare:
         await asyncio.gather(*(self._try(name, platform, now) for name, platform in reserving.items()))
 
     def _is_due(self, name: str, now: datetime) -> bool:
-        return now >= self._again.get(name, now)
+        again = self._again.get(name, now)
+        return not again - AGAIN <= now < again  # also after the clock was set back
 
     async def _try(self, name: str, platform: Reserves, now: datetime) -> None:
         try:

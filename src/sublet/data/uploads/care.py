@@ -33,12 +33,12 @@ class UploadCare:
     _next_sweep: datetime | None = field(default=None, init=False)
 
     async def look_after(self, now: datetime) -> None:
-        """Clean up once a minute; called in each turn of the loop."""
-        if self._next is not None and now < self._next:
+        """Clean up once a minute, also after the clock was set back; called in each turn of the loop."""
+        if self._next is not None and self._next - EVERY <= now < self._next:
             return
         self._next = now + EVERY
         await self.expire(now)
-        if self._next_sweep is None or now >= self._next_sweep:
+        if self._next_sweep is None or not self._next_sweep - SWEEP <= now < self._next_sweep:
             self._next_sweep = now + SWEEP
             await self.sweep()
 
