@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from sublet.booking.model.request import Compute, Executable, Request, Volume
 from sublet.kinds.command import COMMAND
 from sublet.kinds.container import DOCKER
+from sublet.kinds.inside.notebook_runner import code_of, kernel_for
 from sublet.kinds.interactive import INTERACTIVE
 from sublet.kinds.notebook import NOTEBOOK, requirement
 from tests.unit.test_kinds import refusals, setting
@@ -22,6 +24,32 @@ def notebook(**fields: Any) -> Executable:
 def test_a_notebook_is_brought_from_its_location() -> None:
     (data,) = NOTEBOOK.brings(notebook())
     assert data.location == "https://example.org/a.ipynb"
+
+
+@pytest.mark.parametrize(
+    ("about", "kernel"),
+    [
+        ({"kernelspec": {"name": "conda-env-x-py", "language": "python"}}, "python3"),
+        ({"kernelspec": {"name": "python3", "language": "ipython"}}, "python3"),
+        ({"kernelspec": None, "language_info": None}, "python3"),
+        ({"kernelspec": "python3"}, "python3"),
+        (None, "python3"),
+        ({"kernelspec": {"name": "ir"}, "language_info": {"name": "R"}}, None),
+    ],
+)
+def test_a_notebook_in_python_gets_our_kernel_however_it_says_so(
+    tmp_path: Path, about: Any, kernel: str | None
+) -> None:
+    (path := tmp_path / "a.ipynb").write_text(json.dumps({"metadata": about}))
+    assert kernel_for(str(path)) == kernel
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "code"),
+    [("ValueError", "3", 1), ("SystemExit", "3", 3), ("SystemExit", "bad input", 1), ("SystemExit", "-1", 255)],
+)
+def test_a_notebook_ends_with_the_code_of_sys_exit_by_papermill_too(name: str, value: str, code: int) -> None:
+    assert code_of(name, value) == code
 
 
 def names(executable: Executable, *tools: str) -> list[tuple[str, bool]]:

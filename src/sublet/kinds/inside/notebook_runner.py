@@ -17,6 +17,7 @@ from typing import Any
 
 EXECUTED, PAGE = "executed.ipynb", "executed.html"
 KERNEL = "python3"
+PYTHON = ("python", "python3", "ipython", "ipython3")  # what notebooks call the language
 LONGEST = 107 - len("-12345")  # bytes of the common prefix of socket paths
 
 
@@ -86,9 +87,22 @@ def offer_kernel(python: str, folder: str) -> None:
 def kernel_for(path: str) -> str | None:
     """Return our kernel for a Python notebook, whatever its author's is called; None for the one that it names."""
     with open(path, encoding="utf-8") as file:
-        about: dict[str, Any] = json.load(file).get("metadata", {})
-    language = about.get("kernelspec", {}).get("language") or about.get("language_info", {}).get("name") or "python"
-    return KERNEL if language.lower() == "python" else None
+        about = read_object(json.load(file), "metadata")
+    language = read_object(about, "kernelspec").get("language") or read_object(about, "language_info").get("name")
+    return KERNEL if str(language or "python").lower() in PYTHON else None
+
+
+def read_object(parent: object, name: str) -> dict[str, Any]:
+    """Return an object within another one; an empty one if something else stands there."""
+    value = parent.get(name) if isinstance(parent, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def code_of(name: str, value: str) -> int:
+    """Return the exit code of a notebook that raised this: 1, or the code of sys.exit."""
+    if name != "SystemExit" or not value.strip().lstrip("-").isdigit():
+        return 1
+    return int(value) & 0xFF
 
 
 def connection(kernel: str | None) -> dict[str, Any]:
@@ -105,13 +119,10 @@ def connection(kernel: str | None) -> dict[str, Any]:
 
 
 def execute(plan: dict[str, Any]) -> int:
-    """Execute the notebook; return 1 if it raised, with the exception as the last line of stderr."""
+    """Execute the notebook; return 1 or its exit code if it raised, with the exception as the last line of stderr."""
     try:
         import papermill  # type: ignore[import-untyped]
-        from papermill.exceptions import (  # type: ignore[import-untyped]
-            PapermillException,
-            PapermillExecutionError,
-        )
+        from papermill.exceptions import PapermillExecutionError  # type: ignore[import-untyped]
     except ImportError:
         say("there is no papermill, by which a notebook is executed: take an image that has it")
         return 127
@@ -135,8 +146,8 @@ def execute(plan: dict[str, Any]) -> int:
         where = f"cell {raised.exec_count}" if raised.exec_count else "a cell"
         say(f"{where} of the notebook raised an exception; {EXECUTED} has what was executed until then")
         sys.stderr.write(f"{raised.ename}: {raised.evalue}\n")
-        return 1
-    except (PapermillException, ValueError, KeyError, RuntimeError, OSError) as why:
+        return code_of(str(raised.ename), str(raised.evalue))
+    except Exception as why:  # what is no notebook may make papermill and nbformat raise anything
         say(f"the notebook could not be executed: {type(why).__name__}: {why}")
         return 1
     except KeyboardInterrupt:
