@@ -30,6 +30,8 @@ get = lambda name: re.search(r'(?m)^%s = "(.*)"' % name, ad).group(1)
 os.chdir(get("Iwd"))
 if "Broken = True" in ad:
     sys.exit("the starter is broken")
+if "ContainerImage" in ad:
+    sys.exit("singularity output was FATAL: could not open image %s/bad.sif: no image\\nExiting" % get("Iwd"))
 default = lambda: signal.signal(signal.SIGTERM, signal.SIG_DFL)
 child = subprocess.Popen(
     [get("Cmd")], preexec_fn=default, stdout=open("_condor_stdout", "wb"), stderr=open("_condor_stderr", "wb")

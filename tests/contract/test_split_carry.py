@@ -27,6 +27,11 @@ def test_what_travels_is_understood_by_an_old_python_and_needs_no_locks_and_no_n
         assert "from sublet" not in text
         assert not [word for word in ("fcntl", "flock", "lockf", "inotify", "O_EXCL") if word in text]
         assert "time.time()" not in text, "a clock that is set there ends nothing"
+        bodies = ast.parse(text).body
+        targets = [target for body in bodies if isinstance(body, ast.Assign) for target in body.targets]
+        named = [body.name for body in bodies if isinstance(body, ast.ClassDef | ast.FunctionDef)]
+        named += [target.id for target in targets if isinstance(target, ast.Name)]
+        assert sorted(named) == sorted(set(named)), "they are one namespace"
 
 
 def test_a_job_runs_on_the_far_side_and_what_it_left_comes_home(splits: Callable[..., Split]) -> None:
@@ -47,6 +52,19 @@ def test_a_job_runs_on_the_far_side_and_what_it_left_comes_home(splits: Callable
     eventually(lambda: files_of(split.spool) <= {"lease", "agent", "alive/0"}, "an empty spool")
     eventually(lambda: not list((split.near / "attempts").iterdir()), "a relay that forgets")
     eventually(lambda: split.state()["nodes"].get("0", {}).get("runs") == 0, "a node that has nothing more to do")
+
+
+def test_a_job_finds_its_ad_and_that_of_its_slot_in_its_sandbox_and_they_stay_there(
+    splits: Callable[..., Split],
+) -> None:
+    split = splits()
+    split.relay()
+    split.far(0)
+    script = "grep -h ^Cpus .machine.ad; grep -h ^ClusterId .job.ad; echo more >>.job.ad; echo more >>.machine.ad"
+    job = split.job(script, **{".machine.ad": b"Cpus = 3\n"})
+    assert job.ends() == 0
+    assert job.has("_condor_stdout") == b"Cpus = 3\nClusterId = 1\n"
+    assert b"more" not in job.has(".job.ad") + job.has(".machine.ad")
 
 
 def test_links_pipes_and_what_nobody_can_read_cost_a_job_nothing(splits: Callable[..., Split]) -> None:
@@ -171,6 +189,40 @@ def test_a_starter_that_fails_is_never_the_jobs_end(splits: Callable[..., Split]
     assert b"the starter is broken" in (job.process.stdout.read() if job.process.stdout else b"")
     job.remove()
     eventually(lambda: is_forgotten(split), "nothing more to stop")
+
+
+def test_an_image_that_can_not_be_run_holds_its_job_with_the_reason_and_ends_nothing_else(
+    splits: Callable[..., Split], tmp_path: Path
+) -> None:
+    """Many tries of a wrong image say nothing of the node; nor does anything while other jobs run there."""
+    split = splits()
+    split.relay()
+    far = split.far(0)
+    running = split.job(f"while [ ! -e {tmp_path}/go ]; do sleep 0.05; done; exit 5")
+    eventually(lambda: split.state()["attempts"] == {"stored": 1}, "a running job")
+    reasons = {
+        'ContainerImage = "bad.sif"': "its image could not be run: FATAL: could not open image bad.sif: no image",
+        "Broken = True": "the starter ended without the job's result; the starter is broken",
+    }
+    for number, (ad, why) in enumerate(reasons.items(), 7):
+        assert fail_thrice(split, number, ad).endswith(f"{why}\n")
+    assert far.poll() is None
+    (tmp_path / "go").touch()
+    assert (running.ends(), running.told()) == (0, "ExitCode = 5\n")
+    assert split.job("true").ends() == 0
+
+
+def fail_thrice(split: Split, number: int, ad: str) -> str:
+    """Give a job that can't be started until it is held; why it is."""
+    for _ in range(2):
+        job = Job(split, number, 0, "true", ad, {})
+        eventually(lambda: f"slot1_{number}" in split.probe(), "a request to evict it")
+        job.remove()
+        assert job.ends() == 0
+    job = Job(split, number, 0, "true", ad, {})
+    assert job.ends() == 1
+    job.remove()
+    return job.process.stdout.read().decode() if job.process.stdout else ""
 
 
 def test_a_shutdown_ends_the_far_half_and_the_spool_is_gone(splits: Callable[..., Split]) -> None:

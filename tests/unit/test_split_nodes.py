@@ -14,8 +14,9 @@ from sublet.annexes.pilots.bundle import PilotPlan, far
 from sublet.annexes.pilots.own import Contact
 from sublet.annexes.split.bridge import BEFORE_JOB, node_configuration
 from sublet.annexes.split.far_ads import ad_here, find_assigned_gpus, has_exit
-from sublet.annexes.split.far_bundle import far_bundle
+from sublet.annexes.split.far_bundle import IN_SANDBOX, far_bundle
 from sublet.annexes.split.far_programs import NotStartable, describe, find_obstacle
+from sublet.annexes.split.far_starting import write_manifest
 
 AD = 'ClusterId = 7\nCmd = "/somewhere/run"\nEnvironment = "A=1"\nTransferInput = "data"\nOwner = "alice"\n'
 
@@ -165,3 +166,24 @@ def test_a_deferred_job_is_not_deferred_again_on_its_node_which_would_be_too_lat
 def test_only_a_job_that_was_started_has_ended(ad: str, told: bool) -> None:
     assert has_exit(f'JobState = "Exited"\n{ad}') is told
     assert not has_exit("ExitCode = undefined\n")
+
+
+@pytest.mark.parametrize(("named", "place"), [("", "7_2_manifest"), ('ManifestDir = "lists"\n', "lists")])
+def test_a_job_gets_its_own_variables_and_its_manifest_has_them(tmp_path: Path, named: str, place: str) -> None:
+    (sandbox := tmp_path / "slot1_3-42.ab" / "sandbox").mkdir(parents=True)
+    (tmp_path / "in_sandbox").write_bytes(IN_SANDBOX)
+    write_manifest(f"ClusterId = 7\nProcId = 2\nManifestDesired = true\n{named}", str(sandbox.parent))
+    words = ("sh", str(tmp_path / "in_sandbox"), "/bin/sh", "-c", "echo $attempt $manifest $_CONDOR_SLOT")
+    own = {"A": "two  words", "B": "it's", "PATH": "/usr/bin:/bin", "attempt": "5", "manifest": "mine"}
+    done = subprocess.run(words, cwd=sandbox, env=own, capture_output=True, text=True, check=True)
+    assert done.stdout == "5 mine slot1_3\n"
+    said = (sandbox / place / "environment").read_text()
+    assert said.startswith("A=two'  'words B=it" + "'" * 4 + "s "), "as HTCondor writes it"
+    assert f" TMPDIR={sandbox} " in said
+
+
+def test_a_manifest_is_written_below_its_sandbox_alone_and_only_if_it_is_wanted(tmp_path: Path) -> None:
+    (tmp_path / "sandbox").mkdir()
+    for ad in ("ClusterId = 7\n", 'ManifestDesired = true\nManifestDir = "/etc"\n', "ManifestDesired = false\n"):
+        write_manifest(ad, str(tmp_path))
+        assert not (tmp_path / "manifest").exists()

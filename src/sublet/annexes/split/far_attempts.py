@@ -37,5 +37,6 @@ class FarResult:
         self.name, self.directory, self.failure, self.seen = name, directory, failure, seen
         self.since = self.tried = time.monotonic()
         self.unsent = ""  # why the job has to be held: then only this text is sent
+        self.explains = False  # the failure says it all, without the starter's log
         self.evicted = False  # its job was asked to end
         self.saves = True  # its outputs are sent

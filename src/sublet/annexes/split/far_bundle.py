@@ -14,11 +14,12 @@ DOMAIN = "far.sublet"
 # A job's scratch directory is its sandbox, as on any node; the starter here has another, and knows no slot.
 IN_SANDBOX = b"""#!/bin/sh
 _CONDOR_SCRATCH_DIR=$PWD TMPDIR=$PWD TEMP=$PWD TMP=$PWD
-attempt=${PWD%/*}
-_CONDOR_MACHINE_AD=$attempt/machine.ad
-attempt=${attempt##*/}
-_CONDOR_SLOT=${attempt%%-*}
+_CONDOR_MACHINE_AD=${PWD%/*}/machine.ad
+_CONDOR_SLOT=${PWD%/*}
+_CONDOR_SLOT=${_CONDOR_SLOT##*/}
+_CONDOR_SLOT=${_CONDOR_SLOT%%-*}
 export _CONDOR_SCRATCH_DIR TMPDIR TEMP TMP _CONDOR_MACHINE_AD _CONDOR_SLOT
+[ ! -x "${PWD%/*}/manifest" ] || "${PWD%/*}/manifest"
 exec "$@"
 """
 

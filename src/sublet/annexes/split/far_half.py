@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import signal
-import subprocess
 import tarfile
 import threading
 import time
 from typing import Any
 
-from sublet.annexes.split.far_ads import ad_here, has_exit
+from sublet.annexes.split.far_ads import has_exit
 from sublet.annexes.split.far_attempts import AGAIN, FarAttempt, FarResult, WaitingAttempt
 from sublet.annexes.split.far_kept import heed_notes, unpack
 from sublet.annexes.split.far_programs import NotStartable
 from sublet.annexes.split.far_results import list_sandbox, pack_outputs, put_words, say, wants_outputs_when_evicted
+from sublet.annexes.split.far_starting import NO_RESULT, describe_image_failure, show_ads, start
 from sublet.annexes.split.spool_files import (
     GENTLY,
     forget,
@@ -160,7 +159,7 @@ class FarHalf:
             (os.path.exists(self.path("stop", self.node)), "it was shut down"),
             (time.monotonic() > self.over, "its lifetime is over"),
             (not os.path.isdir(self.spool), "its spool is gone"),
-            (self.failures >= TRIES, "jobs could not be started here"),
+            (self.failures >= TRIES and not self._names(), "jobs could not be started here"),
         ]
         for holds, why in reasons:
             if holds and not self.ending:
@@ -239,8 +238,9 @@ class FarHalf:
             with tarfile.open(archive, "r|") as tar:
                 unpack(tar, directory)
             heed_notes(directory + "/sandbox", self.settings.get("kept", ""))
+            show_ads(directory)
             seen = list_sandbox(directory + "/sandbox")
-            self.attempts[name] = FarAttempt(name, directory, self._starter(name, directory), seen)
+            self.attempts[name] = FarAttempt(name, directory, start(self.home, directory, self.settings), seen)
             self._void(self.ending, [name] if self.ending else [])  # the node may have been told to end meanwhile
         except Exception as error:
             say("can't start " + name + ": " + repr(error))
@@ -269,23 +269,6 @@ class FarHalf:
         except OSError:
             return False
         return True
-
-    def _starter(self, name: str, directory: str) -> subprocess.Popen[bytes]:
-        """Start a stock starter in its own directories, since of two starters that share LOCK one dies."""
-        with open(directory + "/job.ad") as file:
-            ad = file.read()
-        with open(directory + "/in.ad", "w") as file:
-            machine = read(directory + "/machine.ad") or ""
-            file.write(ad_here(ad, directory + "/sandbox", self.settings["lease_id"], machine))
-        for part in ("log", "execute", "spool", "lock", "run"):
-            os.makedirs(directory + "/own/" + part)
-        words = [self.settings["starter"], "-f", "-t", "-local-name", "far"]
-        words += ["-job-input-ad", directory + "/in.ad", "-job-output-ad", directory + "/out.ad"]
-        own = dict(os.environ, CONDOR_CONFIG=self.home + "/condor_config", SUBLET_OWN=directory + "/own")
-        if not re.search(r"(?im)^ContainerImage\s*=", ad):
-            own["_CONDOR_USER_JOB_WRAPPER"] = self.home + "/in_sandbox"
-        with open(directory + "/starter.log", "wb") as log:
-            return subprocess.Popen(words, stdout=log, stderr=subprocess.STDOUT, cwd=self.home, env=own)
 
     def _show(self, attempt: FarAttempt) -> None:
         for stream, file in STREAMS:
@@ -321,11 +304,12 @@ class FarHalf:
             self.failures = 0
             self._send_home(FarResult(attempt.name, attempt.directory, "", attempt.seen))
         else:
-            self.failures += 1
-            say("the starter of " + attempt.name + " failed")
-            self._send_home(
-                FarResult(attempt.name, attempt.directory, "the starter ended without the job's result", {})
-            )
+            of_image = describe_image_failure(attempt.directory)
+            self.failures += not of_image
+            say("the starter of " + attempt.name + " failed" + (of_image and ": " + of_image))
+            result = FarResult(attempt.name, attempt.directory, of_image or NO_RESULT, {})
+            result.explains = bool(of_image)
+            self._send_home(result)
 
     def _send_home(self, result: FarResult) -> None:
         """Deliver a result to the spool; if there is no room, keep it on this node and retry later."""
@@ -359,7 +343,7 @@ class FarHalf:
                     put_words(tar, "failure", result.failure)
                 else:
                     self._pack(tar, result)
-                if os.path.exists(result.directory + "/starter.log") and not result.unsent:
+                if os.path.exists(result.directory + "/starter.log") and not (result.unsent or result.explains):
                     tar.add(result.directory + "/starter.log", "starter.log")
             bad = result.failure or result.unsent
             os.rename(part, self.path("out", result.name + (".bad" if bad else ".tar")))

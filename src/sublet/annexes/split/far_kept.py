@@ -10,16 +10,16 @@ import shutil
 import tarfile
 
 MARK = b"sublet-kept 3f0d8c1e-6f0a-4b0e-9a51-6c1c8a4f7b52 "  # the beginning of every note, and of nothing else
-LONGEST = 4200  # bytes of the longest note
+LONGEST_NOTE = 4200  # bytes of the longest note
 FILE, TREE = "file", "tree"
 
 
 def read_note(path: str) -> tuple[str, str] | None:
     """Return a note's type (file or tree) and path; None if the file isn't a note."""
-    if os.path.islink(path) or not os.path.isfile(path) or os.path.getsize(path) > LONGEST:
+    if os.path.islink(path) or not os.path.isfile(path) or os.path.getsize(path) > LONGEST_NOTE:
         return None
     with open(path, "rb") as file:
-        text = file.read(LONGEST)
+        text = file.read(LONGEST_NOTE)
     if not text.startswith(MARK):
         return None
     kind, _, place = text[len(MARK) :].rstrip(b"\n").decode("utf-8", "surrogateescape").partition(" ")

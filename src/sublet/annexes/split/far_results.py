@@ -12,6 +12,8 @@ from typing import Any
 
 from sublet.annexes.split.spool_files import read
 
+OWN_ADS = (".job.ad", ".machine.ad")  # in a job's sandbox, and never among its outputs
+
 
 def find_wanted_outputs(ad: str) -> list[str] | None:
     """Return the paths of the outputs that a job wants; None for all new files at the top level of its sandbox."""
@@ -30,6 +32,8 @@ def is_wanted(path: str, wanted: list[str] | None) -> bool:
     """Whether a file of the sandbox is sent back; stdout and stderr always are."""
     if path in (".", "_condor_stdout", "_condor_stderr"):
         return True
+    if path in OWN_ADS:
+        return False
     if wanted is None:
         return "/" not in path
     inside = [want for want in wanted if path == want or path.startswith(want + "/") or want.startswith(path + "/")]

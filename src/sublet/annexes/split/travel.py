@@ -10,7 +10,16 @@ from importlib.resources import files
 from typing import Any
 
 AGENT = ("spool_files", "frames", "agent")
-FAR_HALF = ("spool_files", "far_programs", "far_ads", "far_kept", "far_results", "far_attempts", "far_half")
+FAR_HALF = (
+    "spool_files",
+    "far_programs",
+    "far_ads",
+    "far_kept",
+    "far_results",
+    "far_starting",
+    "far_attempts",
+    "far_half",
+)
 OLDEST = (3, 6)  # the python3 of the oldest systems still in use
 
 
