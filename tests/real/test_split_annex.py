@@ -100,7 +100,8 @@ def test_sessions_and_jobs_of_every_kind_run_there(far: FarAway) -> None:
     far.site.on("login", "apptainer", "--silent", *made)
     shutil.copy(scratch / "image.sif", person.file("image.sif"))
     own = {"universe": "container", "container_image": "image.sif", "output": "own.out", "request_memory": "512M"}
-    cluster = far.submits("test -e /usr/bin/python3 || echo own; exit 4", **own)
+    scratch_is_sandbox = 'echo own >"$TMPDIR/kept"; test "$_CONDOR_SCRATCH_DIR/kept" -ef kept; cat kept; exit 4'
+    cluster = far.submits(f"set -e; test ! -e /usr/bin/python3; {scratch_is_sandbox}", **own)
     run_registry_image(far)
     command.wait(120)
     assert (command.view.end.kind, command.view.end.code) == ("exited", 3)

@@ -28,7 +28,7 @@ def test_a_bridge_has_what_its_node_has() -> None:
     assert "MEMORY = 190000" in lines
     assert "SubletEnd = 1600" in lines  # by the bridge's own clock: the two need not agree
     assert "MACHINE_RESOURCE_GPUs = CUDA0 CUDA3" in lines
-    assert "HasSIF = True" in lines
+    assert {"HasSIF = True", "HasSandboxImage = True"} <= set(lines)
     assert "NETWORK_HOSTNAME = c7" in lines, "$$(Machine) is the node, not the bridge"
 
 

@@ -41,6 +41,7 @@ cat >/dev/null
 yes '' | head -c 16384 >"$_CONDOR_SCRATCH_DIR/.job.ad.out"
 exit 0
 """
+CONTAINERS = "HasSIF HasSandboxImage HasContainer HasSingularity HasDockerURL"
 IDLE = "it was idle for too long"
 HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 ENDS = (
@@ -143,8 +144,9 @@ def node_configuration(facts: Mapping[str, str], now: int) -> str:
         "HasContainer": contained,
         "HasSingularity": contained,
         "HasDockerURL": contained,
+        "HasSandboxImage": contained,
         "SubletFarMachine": attribute(clean(facts.get("machine", "")[:200])),
-        "STARTD_ATTRS": "$(STARTD_ATTRS) HasSIF HasContainer HasSingularity HasDockerURL SubletFarMachine",
+        "STARTD_ATTRS": f"$(STARTD_ATTRS) {CONTAINERS} SubletFarMachine",
     }
     gpus = [word for word in facts.get("gpus", "").replace(",", " ").split() if word.replace("-", "").isalnum()]
     if gpus:

@@ -67,5 +67,7 @@ def configuration() -> str:
         "STARTER_NESTED_SCRATCH": "False",
         "FILETRANSFER_PLUGINS": "",  # a job's sandbox is already complete
         "MOUNT_UNDER_SCRATCH": "",
+        # A container finds its job's sandbox where the starter says that its scratch directory is.
+        "SINGULARITY_BIND_EXPR": '"$ENV(SUBLET_SANDBOX):$(EXECUTE)/dir_$(PID)"',
     }
     return write_lines(values) + "include : $ENV(SUBLET_PILOT)/node.conf\n"

@@ -41,6 +41,7 @@ def start(home: str, directory: str, settings: dict[str, Any]) -> subprocess.Pop
     words = [settings["starter"], "-f", "-t", "-local-name", "far"]
     words += ["-job-input-ad", directory + "/in.ad", "-job-output-ad", directory + "/out.ad"]
     own = dict(os.environ, CONDOR_CONFIG=home + "/condor_config", SUBLET_OWN=directory + "/own")
+    own["SUBLET_SANDBOX"] = directory + "/sandbox"
     if not is_contained(ad):
         own["_CONDOR_USER_JOB_WRAPPER"] = home + "/in_sandbox"
     write_manifest(ad, directory)
