@@ -33,6 +33,9 @@ if "Broken = True" in ad:
 if "ContainerImage" in ad:
     sys.exit("singularity output was FATAL: could not open image %s/bad.sif: no image\\nExiting" % get("Iwd"))
 default = lambda: signal.signal(signal.SIGTERM, signal.SIG_DFL)
+manifest = os.path.dirname(os.getcwd()) + "/manifest"  # which the wrapper of jobs runs
+if os.path.exists(manifest):
+    subprocess.run([manifest], env={"A": "1"}, check=True)
 child = subprocess.Popen(
     [get("Cmd")], preexec_fn=default, stdout=open("_condor_stdout", "wb"), stderr=open("_condor_stderr", "wb")
 )

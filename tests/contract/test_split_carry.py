@@ -9,6 +9,7 @@ import sys
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from sublet.annexes.split import near_half
 from sublet.annexes.split.travel import AGENT, FAR_HALF, OLDEST, text_of
@@ -60,9 +61,12 @@ def test_a_job_finds_its_ad_and_that_of_its_slot_in_its_sandbox_and_they_stay_th
     split = splits()
     split.relay()
     split.far(0)
+    wanted = 'ManifestDesired = true\nManifestDir = "lists"\nTransferOutput = "none"'
     script = "grep -h ^Cpus .machine.ad; grep -h ^ClusterId .job.ad; echo more >>.job.ad; echo more >>.machine.ad"
-    job = split.job(script, **{".machine.ad": b"Cpus = 3\n"})
+    machine: dict[str, Any] = {".machine.ad": b"Cpus = 3\n"}
+    job = split.job(script, ad=wanted, **machine)
     assert job.ends() == 0
+    assert job.has("lists/environment").startswith(b"A=1"), "its manifest comes home, whatever it wants"
     assert job.has("_condor_stdout") == b"Cpus = 3\nClusterId = 1\n"
     assert b"more" not in job.has(".job.ad") + job.has(".machine.ad")
 

@@ -93,6 +93,9 @@ class Corpus:
         said = {name: text.replace("NODE\n", nodes.get(name, "")) for name, text in SAID.items()}
         assert {name: self._read(name) for name in said} == said
         assert set(nodes.values()) <= {f"c{number}\n" for number in range(1, 5)}
+        variables = self._read("listed/environment")
+        assert "A=two'  'words " in variables
+        assert {"attempt=7", "OMP_NUM_THREADS=1"} <= set(variables.split()), variables
         self._check_records()
         self.condor("condor_rm", *(self.clusters[name] for name in HELD))
         shutil.rmtree(self.place)

@@ -180,6 +180,7 @@ def test_a_job_gets_its_own_variables_and_its_manifest_has_them(tmp_path: Path, 
     said = (sandbox / place / "environment").read_text()
     assert said.startswith("A=two'  'words B=it" + "'" * 4 + "s "), "as HTCondor writes it"
     assert f" TMPDIR={sandbox} " in said
+    assert "LC_CTYPE" not in said, "nothing of the program that writes it"
 
 
 def test_a_manifest_is_written_below_its_sandbox_alone_and_only_if_it_is_wanted(tmp_path: Path) -> None:

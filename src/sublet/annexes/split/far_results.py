@@ -28,6 +28,18 @@ def wants_outputs_when_evicted(ad: str) -> bool:
     return re.search(r'(?im)^WhenToTransferOutput\s*=\s*"ON_EXIT_OR_EVICT"\s*$', ad) is not None
 
 
+def find_manifest(ad: str) -> str:
+    """Return the directory of a job's manifest below its sandbox; empty if it wants none."""
+    if not re.search(r"(?im)^ManifestDesired\s*=\s*true\s*$", ad):
+        return ""
+    named = re.search(r'(?im)^ManifestDir\s*=\s*"(.*)"\s*$', ad)
+    if named:
+        place = os.path.normpath(named.group(1))
+        return "" if place.startswith(("/", "..")) else place
+    numbers = [re.search(r"(?im)^" + name + r"\s*=\s*(\d+)\s*$", ad) for name in ("ClusterId", "ProcId")]
+    return "_".join(number.group(1) if number else "0" for number in numbers) + "_manifest"
+
+
 def is_wanted(path: str, wanted: list[str] | None) -> bool:
     """Whether a file of the sandbox is sent back; stdout and stderr always are."""
     if path in (".", "_condor_stdout", "_condor_stderr"):
@@ -56,7 +68,8 @@ def put_words(tar: tarfile.TarFile, name: str, words: str) -> None:
 
 def pack_outputs(tar: tarfile.TarFile, directory: str, seen: dict[str, Any]) -> None:
     """Pack the outputs that a job wants, with links resolved, as HTCondor does on any node."""
-    wanted = find_wanted_outputs(read(directory + "/job.ad") or "")
+    ad = read(directory + "/job.ad") or ""
+    wanted, manifest = find_wanted_outputs(ad), find_manifest(ad)
     sandbox = directory + "/sandbox"
     for place, folders, files in os.walk(sandbox, followlinks=True):
         above = os.path.relpath(place, sandbox)
@@ -74,6 +87,8 @@ def pack_outputs(tar: tarfile.TarFile, directory: str, seen: dict[str, Any]) -> 
             fresh = seen.get(member) != stamp(path)
             if fresh and is_wanted(member[len("sandbox/") :], wanted) and os.path.isfile(path):
                 add_content(tar, path, member)
+    if manifest and os.path.isfile(os.path.join(sandbox, manifest, "environment")):
+        add_content(tar, os.path.join(sandbox, manifest, "environment"), f"sandbox/{manifest}/environment")
 
 
 def add_refused_link(tar: tarfile.TarFile, name: str) -> None:

@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from sublet.annexes.split.far_ads import ad_here
-from sublet.annexes.split.far_results import OWN_ADS
+from sublet.annexes.split.far_results import OWN_ADS, find_manifest
 from sublet.annexes.split.spool_files import read
 
 NO_RESULT = "the starter ended without the job's result"
@@ -19,10 +19,9 @@ TOLD = 1000  # characters of such an output that are told
 # HTCondor's manifest of a job has the variables that its program is given, which only the node knows.
 MANIFEST = """#!{python} -IS
 import os, re
-words = []
-for name in sorted(os.environ):
-    word = name + "=" + os.environ[name].replace("'", "'" * 4)
-    words.append(re.sub(r"([ \\t\\r\\n]+)", r"'\\1'", word))
+with open("/proc/self/environ", errors="surrogateescape") as file:  # Python adds to its own
+    given = [word for word in file.read().split("\\0") if "=" in word]
+words = [re.sub(r"([ \\t\\r\\n]+)", r"'\\1'", word.replace("'", "'" * 4)) for word in sorted(given)]
 os.makedirs({place!r}, exist_ok=True)
 with open({place!r} + "/environment", "w", errors="surrogateescape") as file:
     file.write(" ".join(words) + "\\n")
@@ -63,14 +62,10 @@ def show_ads(directory: str) -> None:
 
 def write_manifest(ad: str, directory: str) -> None:
     """Write the program that adds the job's environment to its manifest, if the job wants one (far_bundle.py)."""
-    if not re.search(r"(?im)^ManifestDesired\s*=\s*true\s*$", ad):
+    manifest = find_manifest(ad)
+    if not manifest:
         return
-    numbers = [re.search(r"(?im)^" + name + r"\s*=\s*(\d+)\s*$", ad) for name in ("ClusterId", "ProcId")]
-    named = re.search(r'(?im)^ManifestDir\s*=\s*"(.*)"\s*$', ad)
-    usual = "_".join(number.group(1) if number else "0" for number in numbers) + "_manifest"
-    place = os.path.join(directory, "sandbox", named.group(1) if named else usual)
-    if not os.path.realpath(place).startswith(os.path.realpath(directory) + "/"):
-        return
+    place = os.path.join(directory, "sandbox", manifest)
     with open(directory + "/manifest", "w") as file:
         file.write(MANIFEST.format(python=sys.executable, place=place))
     os.chmod(directory + "/manifest", 0o700)
