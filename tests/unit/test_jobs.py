@@ -65,6 +65,20 @@ def test_each_reason_is_said(job: QueuedJob, looked: Looked, why: str) -> None:
     assert why in " ".join(explain(job, looked, NOW).sentences)
 
 
+def test_a_job_that_comes_back_again_and_again_says_why() -> None:
+    """As with an image that can't be run: HTCondor starts the job anew each time, and never holds it."""
+    ad = {"ClusterId": 12, "ProcId": 0, "JobStatus": 1, "Cmd": "/a", "SubletTarget": "a"}
+    [job] = read_jobs([{**ad, "NumVacates": 6, "VacateReason": "Singularity test failed: no image"}])
+    looked = Looked(UP, nodes=[NODE])
+    came = "It came back from a node to the queue 6 times, the last time because: Singularity test failed: no image"
+    assert explain(job, looked, NOW).sentences[-1] == came
+    assert came in explain(replace(job, state="running", node="c1"), looked, NOW).sentences
+    once = explain(replace(job, returns=1), looked, NOW).sentences[-1]
+    assert "to the queue once, the last time" not in once
+    assert "to the queue once, because: Singularity" in once
+    assert came not in explain(replace(job, state="held", why="No space"), looked, NOW).sentences
+
+
 def test_what_the_tools_are_told_keeps_what_the_configuration_says() -> None:
     told = environment_for(
         "a", "ann@x", timedelta(minutes=2), {"SUBMIT_ATTRS": "Project", "APPEND_REQUIREMENTS": "Good"}

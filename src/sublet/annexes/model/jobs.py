@@ -42,6 +42,8 @@ class QueuedJob:
     in_place: bool = False  # whether its files aren't transferred: it needs a file system shared with nodes
     pulled: str = ""  # why its node pulls its image itself
     limits: str = ""  # its concurrency limits, which only a negotiator counts
+    returns: int = 0  # how often it came back from a node to the queue
+    returned: str = ""  # why, the last time
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +96,15 @@ AMOUNTS: tuple[tuple[str, Callable[[int], str]], ...] = (
 
 
 def explain(job: QueuedJob, looked: Looked, now: datetime) -> Explained:
-    """Explain why a job runs or doesn't, and why its node has to pull its image, if it has."""
+    """Explain why a job runs or doesn't, why its node has to pull its image, and why it came back from a node."""
     why = _explain_state(job, looked, now)
-    if not job.pulled or job.state not in ("idle", "running"):
+    if job.state not in ("idle", "running"):
         return why
-    pulled = f"Its image is pulled by its node, in the job's own time: {job.pulled}"
-    return Explained((*why.sentences, pulled), why.hint)
+    more = [f"Its image is pulled by its node, in the job's own time: {job.pulled}"] if job.pulled else []
+    if job.returns and job.returned:
+        times = "once," if job.returns == 1 else f"{job.returns} times, the last time"
+        more.append(f"It came back from a node to the queue {times} because: {job.returned}")
+    return Explained((*why.sentences, *more), why.hint)
 
 
 def _explain_state(job: QueuedJob, looked: Looked, now: datetime) -> Explained:

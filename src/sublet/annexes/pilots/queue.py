@@ -23,7 +23,7 @@ ATTRIBUTES = (
     *("ClusterId", "ProcId", "JobStatus", "JobBatchName", "Cmd", "RemoteHost", "LastRemoteHost", "QDate"),
     *("EnteredCurrentStatus", "RequestCpus", "RequestMemory", "RequestDisk", "RequestGPUs", "HoldReason"),
     *("RemoveReason", "ExitCode", "JobSetName", "JobUniverse", "AllowedExecuteDuration", "Requirements"),
-    *("ShouldTransferFiles", "ConcurrencyLimits"),
+    *("ShouldTransferFiles", "ConcurrencyLimits", "NumVacates", "VacateReason"),
     *(JOB_TARGET, JOB_SESSION, JOB_GUEST, JOB_TIME, JOB_PROGRAM, JOB_PULLED),
 )
 SLOT = (
@@ -106,6 +106,8 @@ def _job(ad: Ad) -> QueuedJob:
         in_place=ad.get("ShouldTransferFiles") == "NO",
         pulled=text_of(ad.get(JOB_PULLED)),
         limits=text_of(ad.get("ConcurrencyLimits")),
+        returns=number_of(ad.get("NumVacates")) or 0,
+        returned=text_of(ad.get("VacateReason")),
     )
 
 
