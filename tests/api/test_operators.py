@@ -320,6 +320,13 @@ async def test_the_page_of_everyones_sessions_filters_asks_and_cancels(callers: 
     assert (hers[:8] in only, his[:8] in only) == (True, False)
     unknown = await op.get("/web/operate", params={"person": "nobody@example.org"})
     assert (unknown.status_code, "There is no person nobody@example.org." in unknown.text) == (404, True)
+    for unread in ("phase=gone", "since=2026-02-30", "until=soon"):
+        for path in ("/web/operate", "/web/operate/cancel"):
+            wrong = await op.get(f"{path}?{unread}")
+            assert (wrong.status_code, hers[:8] in wrong.text) == (400, False), (
+                "what can't be read selects nothing more"
+            )
+    assert hers[:8] in (await op.get("/web/operate", params={"phase": "running"})).text
     question = f"/web/operate/cancel?person={BEN}"
     asked = (await op.get(question)).text
     assert (f"All of {BEN}." in asked, hers[:8] in asked) == (True, False)

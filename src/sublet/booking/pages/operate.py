@@ -12,7 +12,7 @@ from sublet.api.people import service_of
 from sublet.booking.model.phases import GOING_ON, Phase
 from sublet.booking.model.session import Session
 from sublet.booking.sessions import Filters, Page
-from sublet.kernel.errors import OperatorsOnly, SubletError
+from sublet.kernel.errors import BadRequest, OperatorsOnly, SubletError
 from sublet.service import Service
 from sublet.web.drawing import page
 from sublet.web.entry import Visitor
@@ -20,7 +20,7 @@ from sublet.web.reading import read_form, visitor
 
 HERE = "/web/operate"
 SHOWN, MOST = 50, 1000  # sessions on one page, and in one query
-EVERYONE = "everyone"
+EVERYONE, ACTIVE = "everyone", "ACTIVE"
 FIELDS = ("person", "platform", "app", "name", "phase", "since", "until")
 NOT_OFFERS = tuple(phase for phase in Phase if phase not in (Phase.OFFERED, Phase.REJECTED, Phase.EXPIRED))
 STOPPABLE = GOING_ON | {Phase.OFFERED}
@@ -119,25 +119,30 @@ def _read_filters(request: Request) -> dict[str, str]:
 
 
 def _filters(typed: dict[str, str]) -> Filters:
-    phase = typed["phase"]
-    phases = None if phase == "active" else [Phase(phase)] if phase in Phase.__members__ else NOT_OFFERS
+    """Return what was typed as filters; raise BadRequest for what can't be read, which must not select more."""
+    phase = typed["phase"].upper()
+    if phase and phase != ACTIVE and phase not in Phase.__members__:
+        raise BadRequest(f"There is no phase {typed['phase']}.", hint=f"There are: {', '.join(Phase)}.")
+    phases = None if phase == ACTIVE else [Phase(phase)] if phase else NOT_OFFERS
     return {
         "platform": typed["platform"] or None,
         "app": typed["app"] or None,
         "name": typed["name"] or None,
         "phases": phases,
-        "active": True if phase == "active" else None,
+        "active": True if phase == ACTIVE else None,
         "since": _midnight(typed["since"]),
         "until": _midnight(typed["until"], timedelta(days=1)),
     }
 
 
 def _midnight(day: str, later: timedelta = timedelta()) -> datetime | None:
-    """Return the beginning of a day in UTC, or some time later; None if there is no such day."""
+    """Return the beginning of a day in UTC, or some time later; None if no day was typed."""
+    if not day:
+        return None
     try:
         return datetime.combine(date.fromisoformat(day), time(), UTC) + later
     except (ValueError, OverflowError):
-        return None
+        raise BadRequest(f"{day} is not a day of the calendar.", hint="Write it as 2026-12-01.") from None
 
 
 def _number(text: str) -> int | None:
