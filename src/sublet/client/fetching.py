@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Container, Iterable, Sequence
+from typing import BinaryIO
 
 from sublet.booking.calls import results
 from sublet.booking.model.request import matches_pattern
@@ -123,21 +124,50 @@ def fetch_file(stream: Stream, session: str, file: ResultFileView, directory: st
         return _date(save(stream(results.result(session, file.path)), to), file)
     part = name_part(to)
     mark = f"{part}.version"
-    first = _came(part, mark, file)
     os.makedirs(os.path.dirname(to) or ".", exist_ok=True)
-    if first != file.size or not first:
-        call = results.rest(session, file.path, first, file.etag) if first else results.result(session, file.path)
-        with open(mark, "w", encoding="utf-8") as version:
-            version.write(file.etag)
-        try:
-            with open(part, "ab" if first else "wb") as kept:
+    with _open_alone(part, to) as kept:
+        first = _came(part, mark, file)
+        kept.truncate(first)
+        if first != file.size or not first:
+            call = results.rest(session, file.path, first, file.etag) if first else results.result(session, file.path)
+            with open(mark, "w", encoding="utf-8") as version:
+                version.write(file.etag)
+            try:
                 kept.writelines(stream(call))
-        except Changed:
-            os.unlink(mark)
-            raise
-    os.replace(part, to)
-    os.unlink(mark)
+            except Changed:
+                os.unlink(mark)
+                raise
+        kept.flush()
+        os.unlink(mark)
+        if (size := os.path.getsize(part)) != file.size:
+            os.unlink(part)
+            raise SubletError(f"{file.path} came with {size} bytes instead of {file.size}.", hint="Fetch it again.")
+        os.replace(part, to)
     return _date(to, file)
+
+
+def _open_alone(part: str, to: str) -> BinaryIO:
+    """Open a partial file for appending; raise SubletError if another command is writing it.
+
+    Two that write one file would mix their pieces.
+    """
+    import fcntl
+
+    while True:
+        kept = open(part, "ab")  # noqa: SIM115 - the caller closes it
+        try:
+            fcntl.flock(kept, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(kept.fileno()), os.stat(part)):
+                return kept
+        except BlockingIOError:
+            kept.close()
+            hint = "Wait until that one is done, or end it; what came already is not fetched again."
+            raise SubletError(f"Another command is fetching {to} just now.", hint=hint) from None
+        except FileNotFoundError:
+            pass  # another command completed it meanwhile: a new one is begun
+        except OSError:  # a file system without locks
+            return kept
+        kept.close()
 
 
 def _date(to: str, file: ResultFileView) -> str:
