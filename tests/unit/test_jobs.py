@@ -14,6 +14,7 @@ from sublet.annexes.model.jobs import Looked, NodeRoom, QueuedJob, explain
 from sublet.annexes.model.lease_state import AnnexState, LeaseState
 from sublet.annexes.pilots.queue import read_jobs, read_unmet, runs_on
 from sublet.annexes.pilots.submitting import KEPT_TO, environment_for
+from sublet.annexes.views.jobs_convert import job_view
 from sublet.reach.port import Outcome
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
@@ -77,6 +78,8 @@ def test_a_job_that_comes_back_again_and_again_says_why() -> None:
     assert "to the queue once, the last time" not in once
     assert "to the queue once, because: Singularity" in once
     assert came not in explain(replace(job, state="held", why="No space"), looked, NOW).sentences
+    shown = job_view(job, {"a": "example"})
+    assert (shown.id, shown.annex, shown.state) == ("12.0", "example", "idle")
 
 
 def test_what_the_tools_are_told_keeps_what_the_configuration_says() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 
 from sublet.annexes.model.dags import QueuedDag
 from sublet.annexes.model.jobs import QueuedJob
@@ -12,9 +12,9 @@ from sublet.annexes.views.jobs import DagView, JobView
 
 def job_view(job: QueuedJob, names: Mapping[str, str]) -> JobView:
     """Convert a job to its view, with the name of its annex."""
-    values = {**asdict(job), "annex": names.get(job.annex, job.annex)}
-    del values["in_place"], values["pulled"], values["limits"]  # shown only in its explanation
-    return JobView(**values)
+    shown = {field.name for field in fields(JobView)}  # the rest is told only in its explanation
+    values = {name: value for name, value in asdict(job).items() if name in shown}
+    return JobView(**{**values, "annex": names.get(job.annex, job.annex)})
 
 
 def dag_view(dag: QueuedDag, names: Mapping[str, str]) -> DagView:
