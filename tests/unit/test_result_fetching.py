@@ -10,8 +10,9 @@ import pytest
 
 from sublet.booking.views.results import ResultFileView
 from sublet.client.call import Call
-from sublet.client.fetching import fetch_file
+from sublet.client.fetching import fetch_file, save
 from sublet.kernel.errors import SubletError
+from sublet.kernel.part_names import name_part
 
 CONTENT = bytes(range(256)) * 40
 CUBE = ResultFileView(path="out/cube", size=len(CONTENT), modified=datetime(2026, 1, 1, tzinfo=UTC), etag='"1"')
@@ -37,6 +38,22 @@ def test_a_second_command_that_fetches_a_file_at_the_same_time_is_refused_and_th
     assert told == [f"Another command is fetching {made} just now."]
     assert made.read_bytes() == CONTENT
     assert [file.name for file in made.parent.iterdir()] == ["cube"]
+
+
+def test_a_second_command_that_writes_an_archive_at_the_same_time_is_refused_and_the_archive_is_right(
+    tmp_path: Path,
+) -> None:
+    to = str(tmp_path / "result.tar.gz")
+
+    def disturbed() -> Iterator[bytes]:
+        yield CONTENT
+        with pytest.raises(SubletError, match="Another command is fetching"):
+            save([b"other"], to)
+        yield CONTENT
+
+    Path(name_part(to)).write_bytes(b"of a command that was killed")
+    assert Path(save(disturbed(), to)).read_bytes() == CONTENT + CONTENT
+    assert Path(save([b"short"], to)).read_bytes() == b"short"
 
 
 def test_what_broke_off_is_resumed_and_what_came_short_is_not_taken_for_the_whole(tmp_path: Path) -> None:

@@ -178,12 +178,14 @@ def _date(to: str, file: ResultFileView) -> str:
 
 
 def save(pieces: Iterable[bytes], to: str) -> str:
-    """Write a file atomically."""
+    """Write a file atomically; raise SubletError if another command is writing it."""
     os.makedirs(os.path.dirname(to) or ".", exist_ok=True)
     part = name_part(to)
-    with open(part, "wb") as file:
+    with _open_alone(part, to) as file:
+        file.truncate(0)
         file.writelines(pieces)
-    os.replace(part, to)
+        file.flush()
+        os.replace(part, to)
     return to
 
 

@@ -13,7 +13,7 @@ find_reservation() {
     state=$(oarstat -s -j "$number") || return
     case $state in
         *Waiting* | *Launch* | *toAck* | *Running*) echo "OAR_JOB_ID=$number" ;;
-        *) echo "the reservation ${state:-$number} is over" >&2; return 1 ;;
+        *) echo "reservation $number is over${state:+ (${state##*: })}" >&2; return 1 ;;
     esac
 }
 
