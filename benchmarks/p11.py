@@ -35,7 +35,7 @@ MINUTE = 60.0  # of the load: in a short run, the first asks of all clients at o
 SECONDS = 8.0  # of the other runs
 ROUNDS = 1  # bare and Sublet take turns, so that a slow moment of the machine hits both
 STREAMS, STREAM_SECONDS = 2000, 20.0
-SETTLING = 12.0  # seconds in which the last sessions end and the service returns what it freed, twice
+SETTLING = 12.0  # seconds in which the service returns what it freed, twice
 WARM, SESSIONS = 4000, 6000  # run to their end, to see whether memory grows: 10,000 in all
 SLOWEST = 200  # sessions a second, guessed until it was measured
 PATIENCE = 60.0
@@ -292,12 +292,23 @@ def memory_rows(directory: Path, size: Size) -> list[Row]:
 
 
 def _settle_memory(gateway: Gateway, size: Size) -> float:
-    """The least memory that the gateway has while it settles: what is freed between two trims isn't growth."""
+    """Return the least memory it has when all sessions are over: what is freed between two trims isn't growth."""
+    _wait_until_over(gateway)
     deadline, readings = time.monotonic() + max(SETTLING * size.share, 0.2), [gateway.count_memory()]
     while time.monotonic() < deadline:
         time.sleep(0.1)
         readings.append(gateway.count_memory())
     return min(readings)
+
+
+def _wait_until_over(gateway: Gateway) -> None:
+    """Wait until all sessions have ended, and what they used was returned and removed."""
+    deadline = time.monotonic() + PATIENCE * 2
+    with contextlib.closing(sqlite3.connect(f"file:{gateway.home / 'sublet.db'}?mode=ro", uri=True)) as database:
+        while left := database.execute("SELECT count(*) FROM sessions WHERE due IS NOT NULL").fetchone()[0]:
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"{left} sessions aren't over, so memory can't be judged")
+            time.sleep(0.2)
 
 
 def _run_sessions(gateway: Gateway, tokens: Sequence[str], count: int) -> int:
