@@ -40,9 +40,12 @@ def read_json(text: str) -> dict[str, Any]:
     They print text before it, commas after a last value, single backslashes, and names such as 007 or nan as numbers.
     """
     body = text[text.find("{") :] if "{" in text else "{}"
-    for wrong, right in MENDS:
-        body = wrong.sub(right, body)
-    answer = json.loads(body, strict=False)
+    try:
+        answer = json.loads(body, strict=False, parse_constant=str)  # a job may be called NaN
+    except ValueError:
+        for wrong, right in MENDS:
+            body = wrong.sub(right, body)
+        answer = json.loads(body, strict=False)
     return answer if isinstance(answer, dict) else {}
 
 
