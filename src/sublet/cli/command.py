@@ -11,6 +11,7 @@ import click
 from click.core import ParameterSource
 
 from sublet.cli.output import Output
+from sublet.kernel.empty_names import refuse_empty
 from sublet.kernel.errors import BadRequest
 
 COMPLETING = "_SUBLET_COMPLETE"  # the environment variable of shell completion
@@ -64,18 +65,12 @@ def refuse_empty_values(
         if name in may_be_empty or ctx.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
             continue
         value = ctx.params.get(name)
-        texts = value if isinstance(value, tuple) else (value,)
-        if any(isinstance(text, str) and not text.strip() for text in texts):
-            raise _refuse_empty(parameter)
-
-
-def _refuse_empty(parameter: click.Parameter) -> BadRequest:
-    if isinstance(parameter, click.Argument):
-        return BadRequest(
-            "A name or an id is empty.", hint="Say which one is meant; in a script, a variable may be unset."
-        )
-    hint = "Give it a value, or leave it out; in a script, a variable may be unset."
-    return BadRequest(f"The value of {max(parameter.opts, key=len)} is empty.", hint=hint)
+        texts = [text for text in (value if isinstance(value, tuple) else (value,)) if isinstance(text, str)]
+        if isinstance(parameter, click.Argument):
+            refuse_empty(*texts)
+        elif not all(text.strip() for text in texts):
+            hint = "Give it a value, or leave it out; in a script, a variable may be unset."
+            raise BadRequest(f"The value of {max(parameter.opts, key=len)} is empty.", hint=hint)
 
 
 def add_completion(parameter: click.Parameter) -> None:

@@ -10,6 +10,7 @@ from os import PathLike, fspath
 from typing import Any, Generic, TypeVar
 
 from sublet.client.problems import raise_for
+from sublet.kernel.empty_names import refuse_empty
 from sublet.kernel.errors import BadRequest, UnknownAnswer
 from sublet.kernel.quoting import SLASH
 from sublet.kernel.quoting import quote as quote  # also for those who make calls
@@ -77,14 +78,6 @@ def under(key: str | None) -> dict[str, str]:
             detail="the key is empty", hint="Give a text that is for this alone, such as its name and day."
         )
     return {"Idempotency-Key": key if key.isascii() and key.isprintable() else quote(key)}
-
-
-def refuse_empty(*names: str) -> None:
-    """Raise BadRequest if a name or an id is empty."""
-    if not all(name.strip() for name in names):
-        raise BadRequest(
-            "A name or an id is empty.", hint="Say which one is meant; in a script, a variable may be unset."
-        )
 
 
 def path_of(*parts: str) -> str:

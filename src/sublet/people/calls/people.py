@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from sublet.client.call import Call, HttpAnswer, as_view, body_of, nothing, path_of, refuse_empty
+from sublet.client.call import Call, HttpAnswer, as_view, body_of, nothing, path_of
+from sublet.kernel.empty_names import refuse_empty
 from sublet.people.views.people import TokenList, TokenView, WhoView
 
 
