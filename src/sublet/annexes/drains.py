@@ -75,7 +75,7 @@ class AnnexDrains:
 
     async def look_after(self, now: datetime) -> None:
         """Give drained nodes back, at intervals, also after the clock was set back."""
-        if self._drains_looked and self._drains_looked <= now < self._drains_looked + EVERY:
+        if self._drains_looked and abs(now - self._drains_looked) < EVERY:
             return
         self._drains_looked = now
         for lease, pilots in await self.store.read(_find_drained):
