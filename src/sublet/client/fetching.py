@@ -161,7 +161,7 @@ def _open_alone(part: str, to: str) -> BinaryIO:
                 return kept
         except BlockingIOError:
             kept.close()
-            hint = "Wait until that one is done, or end it; what came already is not fetched again."
+            hint = "Wait until that one is done, or end it."
             raise SubletError(f"Another command is fetching {to} just now.", hint=hint) from None
         except FileNotFoundError:
             pass  # another command completed it meanwhile: a new one is begun
