@@ -9,17 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from sublet.booking.model.request import Data
-from sublet.data.roads import Arrival, take_road
-from sublet.movers.http import HttpMover
-from sublet.movers.port import SIMPLE, UNLIMITED
+from sublet.data.roads import Arrival
 from sublet.platforms.caching import CachePlacement
 from sublet.platforms.slurm.platform import Slurm
-from tests.contract.far_system import begin, content_of, open_platform
+from tests.contract.far_system import content_of, open_platform
+from tests.contract.test_data_cache import MIB, bring
 from tests.web_source import WebSource, serve_source
 
 pytestmark = pytest.mark.anyio
-MIB = 1 << 20
 NOW = timedelta(0)
 
 
@@ -34,13 +31,6 @@ async def slurm(tmp_path: Path) -> AsyncIterator[Slurm]:
     platform = await open_platform(tmp_path, tmp_path / "far", cache="3MiB")
     yield platform
     await platform.close()
-
-
-async def bring(slurm: Slurm, location: str, session: str) -> Arrival:
-    journey = await begin(slurm, session)
-    arrival = await take_road(journey, Data("cube", SIMPLE, location), HttpMover(UNLIMITED, pause=0.01))
-    assert arrival
-    return arrival
 
 
 async def submit(slurm: Slurm, tmp_path: Path, arrival: Arrival, session: str) -> Path:
